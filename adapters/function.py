@@ -96,22 +96,23 @@ def _beside(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _errors_of(path: Path, where: str) -> Iterator[None]:
-    """Say what a user's file raises in one message: where in the file, and what."""
+    """Raise any error of a user's file as one message, with the lines in the file."""
     try:
         yield
     except TsevalError:
         raise
     except (Exception, SystemExit) as error:
-        frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
-        lines = [f"  line {one.lineno}, in {one.name}: {one.line}" for one in frames[-FRAMES:]]
-        said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
-        raise ModelError("\n".join([f"{where} raised an error. Correct your file:", *lines, said])) from error
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames[-FRAMES:]]
+        reason = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # of SystemExit too
+        heading = f"{where} raised an error. Correct your file:"
+        raise ModelError("\n".join([heading, *lines, reason])) from error
 
 
 def _find(module: ModuleType, called: str, path: Path) -> Callable[..., object]:
-    found: object = vars(module).get(called)
-    if callable(found):
-        return found
+    value: object = vars(module).get(called)
+    if callable(value):
+        return value
     there = [
         name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__
     ]
@@ -120,17 +121,15 @@ def _find(module: ModuleType, called: str, path: Path) -> Callable[..., object]:
 
 def _check_arguments(function: Callable[..., object], keywords: Mapping[str, object], where: str) -> None:
     parameters = inspect.signature(function).parameters.values()
-    by_name = {
-        one.name: one for one in parameters if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}
-    }
+    by_keyword = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+    by_name = {parameter.name: parameter for parameter in parameters if parameter.kind in by_keyword}
     unknown = sorted(keywords.keys() - by_name.keys())
-    if unknown and not any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         raise ModelError(
             f"{where} takes no argument {unknown[0]!r}. {suggest(unknown[0], by_name, 'Arguments')}"
         )
-    if lacking := [
-        name for name, one in by_name.items() if one.default is one.empty and name not in keywords
-    ]:
+    required = [name for name, parameter in by_name.items() if parameter.default is parameter.empty]
+    if lacking := [name for name in required if name not in keywords]:
         raise ModelError(
             f"{where} needs a value for {', '.join(lacking)}.\n  Add --model-args {lacking[0]}=VALUE"
         )

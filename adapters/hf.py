@@ -52,7 +52,7 @@ SCHEMES = {"hf": "open_causal"}
 ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all others are transformers' own
 
 
-# What is asked besides the tokens themselves, where nothing is.
+# No parts of words are needed besides the tokens themselves.
 NO_PARTS = np.empty((0, 0), dtype=np.float32)
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
 ROW_CONTEXTS = 128
@@ -90,12 +90,12 @@ HEADS = 64  # hidden states whose logits are computed with the output matrix in 
 def choose_method(
     causal: CausalModel, methods: Sequence[Method], length: int, batch_tokens: int
 ) -> tuple[Method, str | None, np.ndarray]:
-    """Take the first method whose log-probabilities are those of the plain forward pass.
+    """Return the first method whose log-probabilities are those of the plain forward pass.
 
-    They may differ from it as it does from itself where sentences stand in a padded batch, not alone.
+    They may differ from it as much as it differs from itself between a padded batch and a single sentence.
 
     Args:
-        methods: What may be taken, the fastest first.
+        methods: The methods to try, the fastest first.
         length: Tokens of the longest sentence to compare, as far as the model reads so many.
 
     Returns:
@@ -159,7 +159,7 @@ def _score(
 
 
 def _sentences(causal: CausalModel, longest: int, row: int) -> list[np.ndarray]:
-    """Make up sentences that part after few and after many tokens, and meet again.
+    """Return made-up sentences that part after few and after many tokens, and meet again.
 
     The second parts from the first half-way. The third has, behind another first token, the tokens of the
     first at the same places. The others part after a quarter to a half, and every second one is half as
@@ -316,7 +316,7 @@ class CausalModel(OfPieces):
         return encoded
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads; in windows none is."""
+        """Return which sentences are longer than the model reads; in windows none is."""
         if self.windows is None:
             return super().too_long(sentences)
         return np.zeros(len(sentences), dtype=np.bool_)

@@ -16,7 +16,7 @@ from tseval.adapters.mlm import METRICS, MaskedModel
 from tseval.adapters.modules import ModuleModel
 from tseval.errors import ModelError
 from tseval.models.checkpoint import hash_weights
-from tseval.models.state_files import VocabularyOptions, as_words, describe_words
+from tseval.models.saved_words import VocabularyOptions, as_words, describe_words
 from tseval.models.vocabulary import Vocabulary
 from tseval.pretrained.evaluation_mode import undisturbed
 from tseval.pretrained.opened import Pretrained
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
+    """Return a model to score from a causal model in memory, with the weights that it has at each evaluation.
 
     Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
     as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
 
     Args:
-        model: Whole, on one device; afterwards it is as it was.
+        model: A whole model on one device. It is not changed.
         tokenizer: Its own.
         name: For tables.
     """
@@ -100,39 +100,39 @@ MAY_BE = (
 
 
 def as_model(
-    found: object, call_returns: str, name: str | None = None, device: torch.device | None = None
+    value: object, call_returns: str, name: str | None = None, device: torch.device | None = None
 ) -> Model:
-    """Take what a user holds as a model: an object of our protocols, which stays what it is, or a pair.
+    """Return a user's object as a model: an object of our protocols unchanged, or a pair as one model.
 
     Args:
-        name: For tables; None for that of its class, or of where transformers found it.
+        name: Name for tables; None for the name of its class, or of the folder that transformers read.
         device: To move it to; None leaves it where it is.
     """
-    match found:
+    match value:
         case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
             return ModuleModel(name or type(module).__name__, module.to(device), _as_vocabulary(words))
         case (nn.Module() as module, tokenizer) if hasattr(tokenizer, "convert_ids_to_tokens"):
             return _as_pretrained(cast("PreTrainedModel", module), tokenizer, call_returns, name, device)
-    if isinstance(found, (type, *PROTOCOL_PARTS)) or hasattr(found, "card"):
-        refuse_no_model(found, f"what {call_returns}")
-        return cast("Model", found)
-    found_type = type(found).__name__
-    if isinstance(found, tuple):
-        found_type = f"({', '.join(type(one).__name__ for one in found)})"
-    raise ModelError(f"{call_returns} {found_type}, which is not a model.\n  Give {MAY_BE}.")
+    if isinstance(value, (type, *PROTOCOL_PARTS)) or hasattr(value, "card"):
+        refuse_no_model(value, f"what {call_returns}")
+        return cast("Model", value)
+    type_name = type(value).__name__
+    if isinstance(value, tuple):
+        type_name = f"({', '.join(type(part).__name__ for part in value)})"
+    raise ModelError(f"{call_returns} {type_name}, which is not a model.\n  Give {MAY_BE}.")
 
 
 def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
-    """Make a vocabulary of words in the order of their ids, or of their ids; case counts."""
+    """Return the vocabulary of words in the order of their ids, or of a map to their ids; case counts."""
     if isinstance(words, Vocabulary):
         return words
-    found = as_words(list(words) if isinstance(words, tuple) else words)
-    if found is None:
+    ordered = as_words(list(words) if isinstance(words, tuple) else words)
+    if ordered is None:
         raise ModelError(
             "the words of a torch module must be a list of strings in the order of their ids,\n"
             "  or a mapping from word to id, with each id from 0 to n-1 once"
         )
-    return describe_words(found, "", VocabularyOptions()).vocabulary
+    return describe_words(ordered, "", VocabularyOptions()).vocabulary
 
 
 def _as_pretrained(
@@ -157,7 +157,7 @@ def _as_pretrained(
     if device is not None and not hasattr(model, "hf_device_map"):
         cast("nn.Module", model).to(device)
     called = name or Path(getattr(config, "_name_or_path", "")).name or type(model).__name__
-    if not any(one.__name__.endswith("ForMaskedLM") for one in type(model).__mro__):
+    if not any(base.__name__.endswith("ForMaskedLM") for base in type(model).__mro__):
         return as_causal(model, tokenizer, called)
     return _as_masked(model, tokenizer, called)
 

@@ -51,7 +51,7 @@ SECRET = {"api_key", "auth_token", "hf_token", "token", "password", "header"}
 
 
 class Backend(Protocol):
-    """What is asked of a model of lm-eval."""
+    """The methods of a model of lm-eval that are called."""
 
     def loglikelihood(
         self, requests: Sequence[object], disable_tqdm: bool = False
@@ -130,7 +130,7 @@ class LmEvalModel:
         return texts if hasattr(model, "tokenizer") else ["a", "b", "c"]
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the backend reads, where it says; see `BoundedModel`."""
+        """Return which sentences are longer than the backend's limit, if it has one; see `BoundedModel`."""
         model: Any = self._model
         is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         with suppress(Exception):  # not every backend knows its tokens
@@ -140,7 +140,7 @@ class LmEvalModel:
         return is_too_long
 
     def _advice(self, error: Exception) -> str:
-        """Say what may help where a server does not answer in the form that lm-eval expects."""
+        """Return what may help if a server does not answer in the form that lm-eval expects."""
         if getattr(self._model, "tokenized_requests", False) and type(error).__name__ == "HTTPError":
             return "\n  If the server accepts only text, add --model-args tokenized_requests=False"
         if isinstance(error, TypeError) and "NoneType" in str(error):
@@ -209,7 +209,7 @@ def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> No
 
 
 def _named(error: Exception) -> str:
-    """Say what went wrong in one line: these are all kinds of errors of all kinds of libraries."""
+    """Return an error on one line; any library may raise it, in any form."""
     name, message = type(error).__name__, first_line(error)
     return name if message == name else f"{name}: {message[:300]}"
 

@@ -69,8 +69,8 @@ class Copies:
     """Distinct masked copies of sentences of equal length."""
 
     tokens: np.ndarray  # (copies, length)
-    places: np.ndarray  # the token that is asked for, (copies,)
-    copy_of: np.ndarray  # the copy in which each token is asked for, (sentences, length)
+    positions: np.ndarray  # the masked token to predict, (copies,)
+    copy_of: np.ndarray  # the copy in which each token is predicted, (sentences, length)
 
 
 class MaskedModel(OfPieces):
@@ -154,7 +154,7 @@ class MaskedModel(OfPieces):
         distinct: list[np.ndarray] = []
         copy_of = np.empty(tokens.shape, dtype=np.int64)
         n_copies = 0
-        for position in range(length):  # copies with masks at different places differ
+        for position in range(length):  # copies with masks at different positions differ
             masked = np.zeros(tokens.shape, dtype=bool)
             masked[:, position] = True
             if self.pll == "within_word_l2r":
@@ -163,8 +163,8 @@ class MaskedModel(OfPieces):
             copy_of[:, position] = inverse.reshape(-1) + n_copies
             distinct.append(copies)
             n_copies += len(copies)
-        places = np.repeat(np.arange(length), [len(copies) for copies in distinct])
-        return Copies(np.concatenate(distinct), places, copy_of)
+        positions = np.repeat(np.arange(length), [len(copies) for copies in distinct])
+        return Copies(np.concatenate(distinct), positions, copy_of)
 
     def _score(self, copies: Copies, tokens: np.ndarray, batch_tokens: int) -> np.ndarray:
         """Score tokens where they are masked, (sentences, length), each copy computed once."""
@@ -177,7 +177,7 @@ class MaskedModel(OfPieces):
         at_once = max(1, batch_tokens // width)
         for first in range(0, len(copies.tokens), at_once):
             some = slice(first, first + at_once)
-            logits = self._logits(copies.tokens[some], copies.places[some])
+            logits = self._logits(copies.tokens[some], copies.positions[some])
             masked = slice(*np.searchsorted(copy_of, [first, first + at_once]).tolist())
             row, token = (
                 torch.from_numpy(index).to(logits.device)
@@ -187,11 +187,11 @@ class MaskedModel(OfPieces):
             result[order[masked]] = (chosen - log_sum_exp_(logits)[row]).cpu().numpy()
         return result.reshape(tokens.shape)
 
-    def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:
-        """Logits where each copy is asked for, (copies, vocabulary) float32."""
+    def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
+        """Return the logits of the masked token of each copy, (copies, vocabulary) float32."""
         before, after = (np.tile(special, (len(copies), 1)) for special in (self.before, self.after))
         ids = torch.from_numpy(np.hstack((before, copies, after)).astype(np.int64)).to(self.model.device)
-        column = torch.from_numpy(places + len(self.before))
+        column = torch.from_numpy(positions + len(self.before))
         row = torch.arange(len(copies))
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         with self._products.rerouted(whole=True):
@@ -206,17 +206,17 @@ class MaskedModel(OfPieces):
         """Return whether the head at the masks alone gives what the plain forward pass gives."""
         draw = np.random.default_rng(0)
         copies = draw.choice(ordinary_tokens(self.opened), (3, 5))
-        places = np.array([0, 2, 4])
-        copies[np.arange(3), places] = self.mask
+        positions = np.array([0, 2, 4])
+        copies[np.arange(3), positions] = self.mask
         try:
-            logprobs = self._logits(copies, places).log_softmax(-1)
+            logprobs = self._logits(copies, positions).log_softmax(-1)
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception:  # a model whose parts fit together in another way may raise anything
             return False
         whole = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
         ids = torch.from_numpy(whole).to(self.model.device)
-        at = np.arange(3), places + len(self.before)
+        at = np.arange(3), positions + len(self.before)
         with wide_logits(self.model):
             expected = self.opened.logits(self.opened.inputs(ids))[at].float().log_softmax(-1)
         more = torch.nn.functional.pad(ids, (0, 1))
@@ -230,7 +230,7 @@ class MaskedModel(OfPieces):
 
 @contextmanager
 def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
-    """Let an encoder give its last hidden states at some places alone, (rows, 1, hidden)."""
+    """Return the last hidden states of an encoder at some positions alone, (rows, 1, hidden)."""
 
     def gather(_module: nn.Module, _inputs: object, output: ModelOutput) -> ModelOutput:
         hidden = output.last_hidden_state

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # How far two passes over the same words may differ, in nats; wider types less than 1e-4.
 ROUNDING = {torch.float16: 0.03, torch.bfloat16: 0.25}
-# How a module is called, by what stands in messages; a state is fresh for every sentence.
+# How a module is called, by the text that messages print. Every sentence starts from a fresh state.
 CALLS: dict[str, Callable[[Any, Tensor, int], object]] = {
     "module(ids, module.init_hidden(batch))": lambda module, ids, n: module(ids, module.init_hidden(n)),
     "module(ids)": lambda module, ids, _: module(ids),
@@ -266,15 +266,15 @@ class ModuleModel(OfWords):
         return result[trie.paths], trie.n_contexts
 
     def _outputs(self, ids: Tensor, batch: Batch) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield contexts that are asked for, and the logits after each, (contexts, words)."""
-        is_asked = torch.from_numpy(batch.asked).to(self.device)
+        """Yield the contexts of a batch that need logits, and the logits after each, (contexts, words)."""
+        needs_logits = torch.from_numpy(batch.asked).to(self.device)
         try:
             if self.reading.output != LAST:
                 logits = self.reading.read(self.module, ids, len(self.vocabulary))
-                yield batch.contexts[batch.asked], logits[is_asked]
+                yield batch.contexts[batch.asked], logits[needs_logits]
                 return
             for position in np.flatnonzero(batch.asked.any(0)):
-                rows = is_asked[:, position]
+                rows = needs_logits[:, position]
                 logits = self.reading.read(self.module, ids[rows, : position + 1], len(self.vocabulary))[:, 0]
                 yield batch.contexts[batch.asked[:, position], position], logits
         except UnfitError as error:

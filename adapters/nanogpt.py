@@ -25,7 +25,8 @@ from tseval.adapters.hf import CausalModel
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models.checkpoint import hash_weights
 from tseval.models.network import no_init
-from tseval.models.state_files import GPT, choose_state, naming, read_state_file, read_words
+from tseval.models.saved_words import read_words
+from tseval.models.state_files import GPT, choose_state, naming, read_state_file
 from tseval.pretrained.loading_errors import plain_errors
 from tseval.pretrained.opened import Pretrained
 from tseval.pretrained.options import take_option
@@ -68,13 +69,13 @@ class NanoGPT(CausalModel):
         return super().encode(sentences)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read; see `BoundedModel`."""
-        found = self._strange(sentences)
-        found[~found] = super().too_long(sentences.filter(pa.array(~found)))
-        return found
+        """Return which sentences cannot be read; see `BoundedModel`."""
+        is_strange = self._strange(sentences)
+        is_strange[~is_strange] = super().too_long(sentences.filter(pa.array(~is_strange)))
+        return is_strange
 
     def _strange(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences hold an unknown character, (sentences,) bool."""
+        """Return which sentences hold an unknown character, (sentences,) bool."""
         if self.characters is None:
             return np.zeros(len(sentences), dtype=np.bool_)
         texts = pc.utf8_trim_whitespace(sentences).to_pylist()
@@ -84,7 +85,7 @@ class NanoGPT(CausalModel):
 def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: str) -> CausalModel:
     """Open `--model ckpt.pt`; `vocab=` is `meta.pkl`, the folder of a tokenizer, or `tokenizer.json`."""
     remaining = dict(arguments)
-    if unknown := [one for one in remaining if one not in ARGUMENTS]:
+    if unknown := [argument for argument in remaining if argument not in ARGUMENTS]:
         raise ModelError(
             f"--model-args {unknown[0]}: nanoGPT models have no such argument. "
             f"{suggest(unknown[0], ARGUMENTS, 'Arguments')}"
@@ -151,9 +152,9 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         for part in sorted({*wanted, *filled})
         if wanted.get(part) != getattr(filled.get(part), "shape", None)
     ]:
-        found, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
+        actual, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
         raise ModelError(
-            f"the shape of the tensor {wrong[0]} is {found}, but a GPT-2 of {config.n_layer} layers needs "
+            f"the shape of the tensor {wrong[0]} is {actual}, but a GPT-2 of {config.n_layer} layers needs "
             f"{needed}.\n"
             "  Save the checkpoint again with nanoGPT's train.py."
         )

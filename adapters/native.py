@@ -164,7 +164,7 @@ class NativeClassifier(NativeModel):
         self.card = replace(self.card, protocol=protocol, details=details)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; see `NativeModel.encode`."""
+        """Return sentences as numbers of the vocabulary; see `NativeModel.encode`."""
         encoded = super().encode(sentences)
         is_label = encoded.tokens >= self._n_words
         ends = np.cumsum(encoded.lengths)
@@ -190,11 +190,11 @@ class NativeClassifier(NativeModel):
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Return log-probabilities of labels, and 0 for words, (tokens,) float32, in nats."""
         result = np.zeros(len(tokens), dtype=np.float32)
-        asked = tokens >= self._n_words
-        if asked.any():
-            hidden = self.model.top(state)[torch.from_numpy(rows[asked]).to(self.device)]
+        is_label = tokens >= self._n_words
+        if is_label.any():
+            hidden = self.model.top(state)[torch.from_numpy(rows[is_label]).to(self.device)]
             classes = self.model.logits(hidden).log_softmax(1).cpu().numpy()
-            result[asked] = classes[np.arange(len(classes)), tokens[asked] - self._n_words]
+            result[is_label] = classes[np.arange(len(classes)), tokens[is_label] - self._n_words]
         return result
 
     def best_tokens(self, state: State) -> np.ndarray:

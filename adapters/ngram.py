@@ -35,7 +35,7 @@ NATS = math.log(10)  # of one unit of the library's log10
 
 
 class Queries(Protocol):
-    """What is asked of a kenlm model."""
+    """The methods of a kenlm model that are called."""
 
     order: int
 
@@ -110,10 +110,10 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
-    """Take what kenlm says of the file out of what it says of its own source code."""
+    """Return the part of a message of kenlm that is about the file, not about its source code."""
     if isinstance(error, UnicodeDecodeError):
-        said = error.object.decode("utf-8", "replace")
+        reason = error.object.decode("utf-8", "replace")
     else:
-        said = str(error).partition("' (")[2].removesuffix(")")
-    said = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", said)
-    return "".join(letter if letter.isprintable() else "?" for letter in said)[:200]
+        reason = str(error).partition("' (")[2].removesuffix(")")
+    reason = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", reason)
+    return "".join(letter if letter.isprintable() else "?" for letter in reason)[:200]

@@ -69,8 +69,8 @@ class AutomatonModel(OfWords):
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Return log-probabilities of next symbols, (words,) float32, in nats."""
-        found: np.ndarray = self.automaton.logprobs[state[0][:, 0].numpy()[rows], tokens]
-        return found
+        logprobs: np.ndarray = self.automaton.logprobs[state[0][:, 0].numpy()[rows], tokens]
+        return logprobs
 
 
 class SecondOrderModel(AutomatonModel):
@@ -109,8 +109,8 @@ class SecondOrderModel(AutomatonModel):
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Return log-probabilities of next symbols, (words,) float32, in nats."""
-        found: np.ndarray = (state[0] @ self._output).log_softmax(1).numpy()[rows, tokens]
-        return found
+        logprobs: np.ndarray = (state[0] @ self._output).log_softmax(1).numpy()[rows, tokens]
+        return logprobs
 
 
 AUTOMATA = {"dyck-automaton": AutomatonModel, "dyck-second-order": SecondOrderModel}

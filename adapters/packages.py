@@ -49,24 +49,24 @@ def load_adapter(entry: EntryPoint) -> Opener:
             f"  Install the missing package: pip install {top}"
         ) from None
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
+        reason = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
         raise ModelError(
-            f"{where} cannot be imported: {said}{_place(error)}.\n"
+            f"{where} cannot be imported: {reason}{_location(error)}.\n"
             f"  Try another version of the package, or {advice}"
         ) from error
-    found: object = module
+    opener: object = module
     for name in entry.attr.split("."):
-        if not hasattr(found, name):
+        if not hasattr(opener, name):
             raise ModelError(
                 f"{where} does not exist: {entry.module} has no function {entry.attr}.\n"
                 f"  {READ_ONCE}. If you renamed the function, {advice}"
             )
-        found = getattr(found, name)
-    return cast("Opener", found)
+        opener = getattr(opener, name)
+    return cast("Opener", opener)
 
 
 def is_outside(entry: EntryPoint) -> bool:
-    """Tell adapters of other packages from tseval's own."""
+    """Check whether an adapter comes from another package."""
     return not entry.value.startswith(f"{__package__}.")
 
 
@@ -78,7 +78,7 @@ def _own_package() -> Distribution | None:
 
 
 def not_yet_installed(scheme: str) -> str:
-    """Say why an adapter that someone has written is not found: it was registered after the installation.
+    """Return why a written adapter is missing: it was registered after its package was installed.
 
     This is the end of a message, or nothing where no such adapter is known.
     """
@@ -137,8 +137,8 @@ def _install_again(dist: Distribution | None) -> str:
     return f"install it again: pip install {'-e ' if editable else ''}{folder}"
 
 
-def _place(error: BaseException) -> str:
-    """Say where an exception was raised; a syntax error says so itself."""
+def _location(error: BaseException) -> str:
+    """Return where an exception was raised; the message of a syntax error has the place already."""
     if isinstance(error, SyntaxError):
         return ""
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -62,7 +62,7 @@ def name_of_file(path: Path) -> str:
 
 
 def _meant(name: str) -> str:
-    """Say what a name may stand for that is no path: a bundled checkpoint, or a model of transformers."""
+    """Return what a name that is no path may mean: a bundled checkpoint, or a model of transformers."""
     if name in bundled_checkpoints():
         return f"Did you mean bundled:{name}?"
     if ON_THE_HUB.fullmatch(name) and Path(name).suffix not in CHECKPOINTS:
@@ -75,16 +75,16 @@ def _meant(name: str) -> str:
 
 def adapters() -> dict[str, EntryPoint]:
     """List the adapters by scheme: those of this folder, then those of installed packages."""
-    own = _own_adapters()
+    bundled = _bundled_adapters()
     # What an older tseval registered of its own may still be installed; no package takes a scheme from us.
-    return own | {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in own}
+    return bundled | {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in bundled}
 
 
-def _own_adapters() -> dict[str, EntryPoint]:
+def _bundled_adapters() -> dict[str, EntryPoint]:
     """Read what the modules beside this one state, and import none."""
-    found = {}
+    entries = {}
     for path in Path(__file__).parent.glob("*.py"):
         for stated in STATED.findall(path.read_text("utf-8")):
             for scheme, function in ast.literal_eval(stated).items():
-                found[scheme] = EntryPoint(scheme, f"{__package__}.{path.stem}:{function}", GROUP)
-    return dict(sorted(found.items()))
+                entries[scheme] = EntryPoint(scheme, f"{__package__}.{path.stem}:{function}", GROUP)
+    return dict(sorted(entries.items()))

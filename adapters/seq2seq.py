@@ -3,7 +3,7 @@
 Two scores are in use. `mask` is a pseudo-log-likelihood: each token is replaced in the encoder by the mask,
 or by the first sentinel, and the decoder, given the same mark, says what stood there (`enc_dec_mask` of the
 BabyLM challenge's pipeline). `prefix` gives the encoder a context, by default nothing, and lets the decoder
-read the sentence (minicons, Misra 2022). By default a model is asked what it was trained on: T5 and mT5 fill
+read the sentence (minicons, Misra 2022). By default a model does what it was trained on: T5 and mT5 fill
 spans, BART restores masked words, others write.
 """
 
@@ -73,11 +73,11 @@ class DenoisingModel(MaskedModel):
         self.n_special = len(self.before) + len(self.after)
         opened.check_known("", [*self.before, *self.decoder_starts, *self.after])
         self._products = ModelProducts(self.model)
-        self.head_at_masks = True  # the decoder gives no more than is asked for
+        self.head_at_masks = True  # the decoder computes the masked tokens alone
         self.card = _card(opened, "mask", white_space, leading_space=leading_space, pll=self.pll)
 
-    def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:
-        """Logits behind the decoder's mark, (copies, vocabulary) float32."""
+    def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
+        """Return the logits behind the decoder's mark, (copies, vocabulary) float32."""
         before, after, starts = (
             np.tile(np.array(special, dtype=np.int64), (len(copies), 1))
             for special in (self.before, self.after, self.decoder_starts)
@@ -163,7 +163,7 @@ class PrefixModel(OfPieces):
 
     @torch.inference_mode()
     def _check(self) -> None:
-        """Hold the decoder behind an encoder that read once to the plain pass, on made-up sentences."""
+        """Check the decoder behind an encoder that reads once: made-up sentences score as in a plain pass."""
         draw = np.random.default_rng(0).choice(ordinary_tokens(self.opened), (3, 5))
         ids = np.hstack((np.full((3, 1), self.start), draw)).astype(np.int64)
         with self._products.rerouted(whole=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tseval.models.state_files import read_words
+from tseval.models.saved_words import read_words
 from tseval.report import build_table, render
 from tseval.report.published import read_board
 from tseval.suites import load_suite

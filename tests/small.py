@@ -38,6 +38,22 @@ def write_file(path, content):
     return path
 
 
+NOUNS = (
+    "author", "pilot", "surgeon", "farmer", "manager", "customer", "officer", "teacher", "senator", "dancer",
+)  # fmt: skip
+VERBS = ("laugh", "smile", "sleep", "run", "walk", "talk")
+
+
+def write_verb_pairs(path, start="the", singular_is_better=True):
+    """Write a table of 60 pairs, one for each noun and verb, which differ in the form of the verb."""
+    rows = []
+    for noun in NOUNS:
+        for verb in VERBS:
+            pair = f"{start} {noun} {verb}s .", f"{start} {noun} {verb} ."
+            rows.append(",".join(pair if singular_is_better else pair[::-1]))
+    return write_file(path, "\n".join(["good,bad", *rows]) + "\n")
+
+
 def write_lines(path, records):
     """Write records as JSON lines, compressed where the name ends in .gz."""
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -9,6 +9,7 @@ from drawn_items import design_of, draw_items
 from in_process import call
 from scipy.stats import binomtest
 from scipy.stats import t as student
+from small import write_verb_pairs
 
 from tseval.analysis.correctness import Correctness
 from tseval.analysis.differences import average, differences, judge_differences
@@ -16,27 +17,12 @@ from tseval.analysis.estimates import estimate
 from tseval.analysis.intervals import at_confidence, confidence_level, quantile
 from tseval.analysis.ranks import rank_models
 
-VERBS = ("laugh", "smile", "sleep", "run", "walk", "talk")
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Three runs of one model on 60 pairs: two take items as independent, one is clustered by the verb."""
     folder = tmp_path_factory.mktemp("runs")
-    nouns = (
-        "author",
-        "pilot",
-        "surgeon",
-        "farmer",
-        "manager",
-        "customer",
-        "officer",
-        "teacher",
-        "senator",
-        "dancer",
-    )
-    rows = [f"the {noun} {verb}s .,the {noun} {verb} ." for noun in nouns for verb in VERBS]
-    (folder / "pairs.csv").write_text("\n".join(["good,bad", *rows]) + "\n", "utf-8")
+    write_verb_pairs(folder / "pairs.csv")
     for name, cluster in (
         ("lstm", ["--cluster", "none"]),
         ("lstm-2", ["--cluster", "none"]),

@@ -22,14 +22,8 @@ import tseval
 from tseval.errors import ModelError
 from tseval.models import BUNDLED_CHECKPOINTS, Vocabulary
 from tseval.models.cells import CELLS
-from tseval.models.checkpoint import (
-    STEPS,
-    dequantise,
-    load_checkpoint,
-    quantise,
-    read_vocabulary,
-    save_checkpoint,
-)
+from tseval.models.checkpoint import load_checkpoint, read_vocabulary, save_checkpoint
+from tseval.models.int8_weights import STEPS, dequantise, quantise
 from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.training.corpus import Columns, columns, encode_text
 from tseval.training.validation import mean_loss

@@ -10,7 +10,7 @@ from torch import nn
 
 import tseval
 from tseval.errors import ModelError
-from tseval.models.state_files import words_of_text
+from tseval.models.saved_words import words_of_text
 from tseval.scoring.surprisal import surprisals
 
 # fairseq/data/dictionary.py: these four come first, and save() leaves them out.

@@ -11,9 +11,10 @@ import torch
 from tseval.errors import ModelError
 from tseval.formats import is_count
 from tseval.models.pickles import MOST_UNFOLDED, Pickled, read_pickle, refuse_unfolding
-from tseval.models.state_files import as_words, find_states, find_words, read_words
+from tseval.models.saved_words import as_words, find_words, read_words
+from tseval.models.state_files import find_states
 from tseval.models.states import open_state
-from tseval.models.walks import Walk, place_within
+from tseval.models.walks import Walk, path_within
 
 
 def nested(depth, make):
@@ -79,8 +80,8 @@ def test_a_walk_counts_up_to_its_bound():
 
 
 def test_a_place_does_not_grow_with_its_names():
-    assert place_within("a", "b") == "a.b"
-    assert len(place_within("", "x" * 10**6)) < 200
+    assert path_within("a", "b") == "a.b"
+    assert len(path_within("", "x" * 10**6)) < 200
 
 
 ODD = {

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
 from tseval.report.families import MOST_TOGETHER, in_families
 from tseval.report.figures import BEHIND, COLOURS, MARKERS, draw
-from tseval.report.looks import BANDS, BARS, LONG_LINES, SMALL_LINES
+from tseval.report.looks import BANDS, BARS, LONG_LINES, ROW_DOTS, SMALL_LINES
 from tseval.report.panels import SHARES, Axis, Panel, Series, share_panel
 
 ZOO = ["srn", "gru", "lstm", "eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn", "ablated-lstm", "onlstm", "urn"]
@@ -43,6 +44,43 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
     assert [round(sum(span) / 2) for span in spans] == [1, 1, 2, 2]  # each beside its label
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Simple", "Across a PP"]
     assert [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()] == [*values, "chance"]
+
+
+LABELS = ["Across a RC (grammatical vs. ungrammatical)", "distractor_agreement_relational_noun", "Simple"]
+
+
+@pytest.mark.parametrize("n_models", [1, 3, 6])
+@pytest.mark.parametrize("n_panels", [3, 12])
+def test_dots_of_rows_are_as_wide_as_a_column_or_a_page_and_labels_leave_half_of_it(n_models, n_panels):
+    lines = [
+        Series(i, f"model {i}", [1, 2, 3], [0.2, 0.5, 0.9], [0.1, 0.4, 0.8], [0.3, 0.6, 1.0])
+        for i in range(n_models)
+    ]
+    panel = Panel("Negative polarity items (long-range)", lines, y=Axis("accuracy", (0, 1)), words=LABELS)
+    with rc_context({"font.size": ROW_DOTS.text_size}):
+        figure = draw([panel] * n_panels, ROW_DOTS)
+        figure.draw_without_rendering()
+    n_columns = len(figure.subfigs)
+    assert figure.get_figwidth() == pytest.approx(3.3 * n_columns)
+    assert n_columns == (1 if n_panels == 3 else 2)
+    column = figure.bbox.width / n_columns
+    for axes in (axes for part in figure.subfigs for axes in part.axes if axes.get_lines()):
+        labels = [label.get_window_extent() for label in axes.get_yticklabels()]
+        assert axes.get_window_extent().width > 0.45 * column
+        assert all(label.x0 >= 0 and label.x1 <= axes.get_window_extent().x0 for label in labels)
+        assert all(low.y1 < high.y0 for low, high in pairwise(labels)), "labels do not overlap"
+        assert axes.title.get_window_extent().x0 >= 0
+        assert axes.title.get_window_extent().x1 <= figure.bbox.width
+
+
+def test_single_seeds_stand_as_open_points_on_the_line_of_their_mean():
+    series = Series(0, "lstm", [1], [0.6], [0.5], [0.7], points=[(1, 0.55), (1, 0.65)])
+    figure = draw([Panel("Agreement", [series], words=["Simple"])], ROW_DOTS)
+    (axes,) = [axes for axes in figure.subfigs[0].axes if axes.get_lines()]
+    (seeds,) = [line for line in axes.get_lines() if line.get_markerfacecolor() == "none"]
+    assert np.asarray(seeds.get_xdata()).tolist() == [0.55, 0.65]
+    assert np.asarray(seeds.get_ydata()).tolist() == [1, 1]
+    assert "one seed" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def height(text):

@@ -9,23 +9,9 @@ import pytest
 from drawn_items import crossed
 from in_process import call
 from scipy import stats
+from small import write_verb_pairs
 
 from tseval.analysis.gate import ALL_ROWS, judged, row_drops
-
-NOUNS = (
-    "author",
-    "pilot",
-    "surgeon",
-    "farmer",
-    "manager",
-    "customer",
-    "officer",
-    "teacher",
-    "senator",
-    "dancer",
-)
-VERBS = ("laugh", "smile", "sleep", "run", "walk", "talk")
-
 
 # One knows in which of both suites a verb takes an s, the other one guesses.
 MODELS = """
@@ -121,10 +107,7 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gate")
     (folder / "models.py").write_text(MODELS, "utf-8")
     for suite, start in (("one", "the"), ("two", "every")):
-        rows = [f"{start} {noun} {verb}s .,{start} {noun} {verb} ." for noun in NOUNS for verb in VERBS]
-        if start == "every":
-            rows = [",".join(reversed(row.split(","))) for row in rows]
-        (folder / f"{suite}.csv").write_text("\n".join(["good,bad", *rows]) + "\n", "utf-8")
+        write_verb_pairs(folder / f"{suite}.csv", start, singular_is_better=start == "the")
         for model in ("knows", "guesses"):
             ended = call(
                 "run", "--model", f"models.py:{model}", "--suite", f"{suite}.csv", "--cluster", "none",

@@ -23,8 +23,9 @@ from tseval.boards.entry_folders import (
     ranked_folders,
     readable_entries,
 )
-from tseval.boards.maintainer import CHECKS, BoardChecks, Hidden, Retraction, checks_text, read_checks
+from tseval.boards.maintainer import CHECKS, BoardChecks, Hidden, checks_text, read_checks
 from tseval.boards.published import published_board, published_entry
+from tseval.report.published import Retraction
 
 __all__ = [
     "CHECKS",

@@ -1,4 +1,4 @@
-"""Check what a request changes in a repository of boards, and tell whoever decides on it what is new."""
+"""Check what a request changes in a repository of boards, and print what is new for its maintainers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Changes:
     """What a request changes.
 
-    `entries` are new ones, by board; `wrong` is what it may not do or what does not hold, `warnings` are for
-    whoever decides.
+    `entries` are the new ones, by board. `wrong` lists forbidden changes and false statements; `warnings` are
+    for the maintainer.
     """
 
     entries: dict[Path, list[str]] = field(default_factory=dict)
@@ -58,11 +58,11 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
                 f"{boards[0]} is not in a git repository, so --changed has no commit to compare with.\n"
                 "  Leave out --changed to check the whole leaderboard."
             )
-        found = _changes(repository, boards, base)
-    for board, names in found.entries.items():
-        _check_entries(board, names, found)
-    found.wrong = [shortened(one) for one in found.wrong]
-    return found
+        changes = _changes(repository, boards, base)
+    for board, names in changes.entries.items():
+        _check_entries(board, names, changes)
+    changes.wrong = [shortened(problem) for problem in changes.wrong]
+    return changes
 
 
 def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Changes:
@@ -87,10 +87,12 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
     changed += ask("diff", *plain, "--ignore-submodules=none", "--cached", commit, "--").split("\0")
     changed += ask("ls-files", "--others", "--exclude-standard", "-z").split("\0")
     changes = Changes()
-    places = {board.resolve().relative_to(root.resolve()) / ENTRY_FOLDERS: board for board in boards}
-    before = {folder: set(_entries_at(repository, commit, folder.as_posix())) for folder in places}
+    boards_by_folder = {
+        board.resolve().relative_to(root.resolve()) / ENTRY_FOLDERS: board for board in boards
+    }
+    before = {folder: set(_entries_at(repository, commit, folder.as_posix())) for folder in boards_by_folder}
     for path in sorted({*filter(None, changed)}):
-        folder = next((known for known in places if path.startswith(f"{known.as_posix()}/")), None)
+        folder = next((known for known in boards_by_folder if path.startswith(f"{known.as_posix()}/")), None)
         name = "" if folder is None else path.removeprefix(f"{folder.as_posix()}/").partition("/")[0]
         if folder is None:
             changes.wrong.append(
@@ -98,7 +100,7 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
             )
         elif name in before[folder]:
             changes.wrong.append(f"changes {path}, which belongs to an entry that exists already")
-        elif name not in (names := changes.entries.setdefault(places[folder], [])):
+        elif name not in (names := changes.entries.setdefault(boards_by_folder[folder], [])):
             names.append(name)
     return changes
 
@@ -125,7 +127,7 @@ def _entries_at(repository: Repository, commit: str, folder: str) -> list[str]:
 
 
 def summary(changes: Changes) -> str:
-    """Tell in Markdown what is wrong, and show new entries beside their neighbours by mean accuracy."""
+    """Return in Markdown what is wrong, and new entries beside their neighbours by mean accuracy."""
     return "\n\n".join(_summary(changes)) + "\n"
 
 

@@ -96,7 +96,7 @@ def verify_entry(
 
 @without_cache()
 def record_check(folder: Path, verification: Verification, by: str) -> None:
-    """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
+    """Record in the maintainer's file of a board how far an entry was verified, and who did it."""
     board = folder.resolve().parents[1]
     assert verification.level is not None
     check = Checked(verification.level, by, today())
@@ -110,7 +110,7 @@ def record_check(folder: Path, verification: Verification, by: str) -> None:
 
 
 def _verify_published(folder: Path, definition: Definition) -> Verification:
-    """Look at all that can be looked at: the file of the entry, and that its rows are the board's."""
+    """Check what an entry without evidence has: its file, and that its rows are the board's."""
     try:
         entry = published_entry(folder, definition)
     except (BoardError, LimitError) as error:
@@ -254,7 +254,7 @@ NEAR = 0.03  # nats, by which evidence of the same weights may differ: in anothe
 
 
 def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
-    """Name what is not wrong, and that whoever keeps a board wants to know: one model under two names.
+    """Return warnings for the maintainer of a board: one model under two names.
 
     Evidence that nearly coincides is of the same weights stored otherwise, or a little changed.
     """
@@ -282,8 +282,8 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
     return warnings
 
 
-def _are_near(one: Evidence, other: Evidence) -> bool:
-    ours, theirs = (np.asarray(evidence.table["logprob"]) for evidence in (one, other))
+def _are_near(first: Evidence, second: Evidence) -> bool:
+    ours, theirs = (np.asarray(evidence.table["logprob"]) for evidence in (first, second))
     if len(ours) != len(theirs):
         return False
     step = max(1, len(ours) // 500)  # most pairs differ within a few words
@@ -299,7 +299,7 @@ def _listed(board: Path) -> tuple[str, ...] | None:
 
 
 def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | None) -> Iterator[str]:
-    """Say what is wrong with one entry; the first thing that its verification finds ends it."""
+    """Yield what is wrong with one entry; the first problem of its verification is the last."""
     if folder.is_symlink() or not folder.is_dir():
         yield "is not a folder"
         return
@@ -361,7 +361,7 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
         try:
             entry = read_entry(folder)
         except (BoardError, LimitError):
-            continue  # it is published, or wrong, which is said of the entry itself
+            continue  # the entry is published, or wrong_with_entry reports it
         other = known.setdefault(entry.identity, entry)
         if other is not entry:
             same = "equal" if other.rows == entry.rows else "different"
@@ -370,7 +370,7 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
 
 
 def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
-    """Hold what definition and checks name to what is there."""
+    """Yield names in the definition and in the checks that no entry has."""
     known = read_checks(board)
     of_seeds = [name for names in definition.seeds.values() for name in names]
     for file, field, names in (
@@ -432,7 +432,7 @@ def _wrong_with_files(
 
 
 def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
-    """Hold learning curves to the entries that they are of, and their figure to being nothing but one."""
+    """Yield learning curves that belong to no entry or cannot be read, and a figure with code."""
     folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
     yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
     if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tseval.boards.entry import Checked
-    from tseval.boards.maintainer import Hidden, Retraction
+    from tseval.boards.maintainer import Hidden
+    from tseval.report.published import Retraction
 
 
 def today() -> str:
@@ -20,17 +21,17 @@ def today() -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a day, YYYY-MM-DD."""
+    """Check whether a text is a day, YYYY-MM-DD."""
     try:
         return f"{date.fromisoformat(text):%Y-%m-%d}" == text
     except ValueError:
         return False
 
 
-def check_dates(found: Iterable[Checked | Retraction | Hidden], where: str) -> None:
-    """Refuse what is on no day, YYYY-MM-DD."""
-    for one in found:
-        if not is_date(one.on):
+def check_dates(dated: Iterable[Checked | Retraction | Hidden], where: str) -> None:
+    """Refuse records whose day is not written as YYYY-MM-DD."""
+    for record in dated:
+        if not is_date(record.on):
             raise ContentError(
-                f"should be a date in the form YYYY-MM-DD, but is {one.on!r:.80}", f"{where}.on"
+                f"should be a date in the form YYYY-MM-DD, but is {record.on!r:.80}", f"{where}.on"
             )

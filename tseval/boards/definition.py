@@ -12,7 +12,7 @@ import yaml
 
 from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, Json, checked, read_yaml
-from tseval.questions import Score  # noqa: TC001 - likewise
+from tseval.questions import Score  # noqa: TC001 - definitions are read into it
 from tseval.report.published import MOST_DECIMALS, Human, RowKey, TableRow, check_decimals, check_printed_rows
 from tseval.runs.board_suite import DEFINITION, copied_suite, suite_of_board, suite_spec
 from tseval.suites import load_suite
@@ -52,7 +52,7 @@ class Definition:
         training_data: Name to text, for entries whose `training_data` is that name.
         seeds_tried: How many seeds an entry must have tried at least.
         evidence: Where the evidence of entries lies, instead of in the board: an address with `{sha256}`.
-        authors, address: Of the board, for whoever cites it.
+        authors, address: Of the board, for its citation.
         renews, renewed_by: The board beside it, over the last or the next version of the suite.
     """
 
@@ -109,8 +109,8 @@ def read_definition(board: Path) -> Definition:
 def _check(definition: Definition) -> None:
     check_decimals(definition.decimals)
     check_web_address(definition.address, "address")
-    check_place(definition.renews, "renews")
-    check_place(definition.renewed_by, "renewed_by")
+    check_path_of_board(definition.renews, "renews")
+    check_path_of_board(definition.renewed_by, "renewed_by")
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
         if row.key in rows:
@@ -142,8 +142,8 @@ def check_web_address(text: str | None, where: str) -> None:
         raise ContentError(f"should be an address that begins with https://, but is {text!r:.80}", where)
 
 
-def check_place(text: str | None, where: str) -> None:
-    """Refuse the place of another board that is no path seen from this one: pages lead there."""
+def check_path_of_board(text: str | None, where: str) -> None:
+    """Refuse an address of another board that is no path relative to this one: pages lead there."""
     if text is not None and not re.fullmatch(r"[\w./\\ -]+", text):
         raise ContentError(
             f"should be a path to another leaderboard, relative to this one, but is {text!r:.80}", where
@@ -167,26 +167,26 @@ def read_written(file: Path) -> Mapping[str, Json]:
 
 def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
     """Turn what such a file holds into a dataclass."""
-    found = checked(content, kind)
-    refuse_strangers(content, found)
-    return found
+    parsed = checked(content, kind)
+    refuse_strangers(content, parsed)
+    return parsed
 
 
-def refuse_strangers(content: object, found: object, where: str = "") -> None:
-    """Refuse fields that no reader knows: whoever looks into the file would believe them."""
-    if isinstance(content, dict) and is_dataclass(found):
-        known = {part.name for part in fields(found)}
+def refuse_strangers(content: object, parsed: object, where: str = "") -> None:
+    """Refuse fields that no reader knows: people who read the file would believe them."""
+    if isinstance(content, dict) and is_dataclass(parsed):
+        known = {part.name for part in fields(parsed)}
         for name, value in content.items():
             if name not in known:
                 raise ContentError("this file cannot have a key with this name", f"{where}{name}")
-            refuse_strangers(value, getattr(found, name), f"{where}{name}.")
-    elif isinstance(content, list) and isinstance(found, list | tuple):
-        for i, (value, entry) in enumerate(zip(content, found, strict=True)):
+            refuse_strangers(value, getattr(parsed, name), f"{where}{name}.")
+    elif isinstance(content, list) and isinstance(parsed, list | tuple):
+        for i, (value, entry) in enumerate(zip(content, parsed, strict=True)):
             refuse_strangers(value, entry, f"{where.removesuffix('.')}[{i}].")
 
 
 def write_definition(definition: Definition) -> str:
-    """Return the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
+    """Return the text of `board.yaml`: fields to fill in, and fields without their default."""
     content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
     return write_yaml(
         {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}

@@ -32,13 +32,14 @@ from tseval.boards.entry import (
     write_entry,
 )
 from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, readable_entries
-from tseval.boards.maintainer import CHECKS, Retraction, checks_text, read_checks
+from tseval.boards.maintainer import CHECKS, checks_text, read_checks
 from tseval.boards.transaction import (
     Transaction,
     board_transaction,
     complete_interrupted,
     write_folder,
 )
+from tseval.boards.verified import require_verified
 from tseval.errors import BoardError, counted
 from tseval.evidence.columns import whole_column
 from tseval.evidence.download import LARGEST_EVIDENCE, EvidenceAddress, check_address, keep_evidence
@@ -46,6 +47,7 @@ from tseval.evidence.file_format import evidence_bytes
 from tseval.evidence.record import gather
 from tseval.files import PARTIAL, to_utf8
 from tseval.formats import ContentError
+from tseval.report.published import Retraction
 from tseval.runs.board_suite import DEFINITION, suite_spec
 from tseval.runs.directory import digest
 from tseval.runs.entry import ENTRY_FILE, EVIDENCE
@@ -54,7 +56,6 @@ from tseval.runs.manifest import dump_manifest
 from tseval.runs.reader import read_run
 from tseval.suites import load_suite, without_cache
 from tseval.verdicts import sentences_of
-from tseval.verifying.run import verify_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -133,17 +134,17 @@ def add_entries(
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
         _refuse_taken(entries, there, set(read_checks(board).retracted), " with --name")
         for folder, files in added.items():
-            change.put(_place(folder), {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
+            change.put(_path_in_board(folder), {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
             if instead_of is not None:
                 if folder.name != instead_of:
-                    change.remove(_place(old))
+                    change.remove(_path_in_board(old))
                 _call_otherwise(change, instead_of, folder.name, moved=False)
         change.commit(pages=instead_of is not None)
     return list(added)
 
 
-def _place(entry: Path) -> str:
-    """Say where the folder of an entry is, seen from its board."""
+def _path_in_board(entry: Path) -> str:
+    """Return the path of the folder of an entry, relative to its board."""
     return f"{ENTRY_FOLDERS}/{entry.name}"
 
 
@@ -199,7 +200,7 @@ def _refuse_taken(
 def entry_files(
     definition: Definition, suite: str, path: Path, name: str | None = None, about: About | None = None
 ) -> tuple[Entry, dict[str, bytes]]:
-    """Make the entry of a run, if it holds as far as it can be verified without its model.
+    """Return the entry of a run, if the run can be verified without its model.
 
     Returns:
         The entry, and its files but for `entry.yaml`, by name.
@@ -219,12 +220,7 @@ def entry_files(
             f"{path} cannot be an entry of this leaderboard: {refusal}.\n"
             "  Score the model with tseval run on the suite of the leaderboard, and add that run."
         )
-    verification = verify_run(path, suite=suite)
-    if not verification.ok:
-        raise BoardError(
-            f"{path} cannot be verified: {verification.checks[-1].found}.\n"
-            f"  For details: tseval verify {path}"
-        )
+    require_verified(path, suite)
     evidence = gather(run.load_sentences(), definition.digest)
     if run.manifest.counts.too_long:
         sentences = sentences_of(load_suite(suite, columns=definition.columns or None))
@@ -251,7 +247,7 @@ def entry_files(
 
 
 def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa: PLR0911 - a list of reasons
-    """Say why a run is none of what a board is over, or lacks what the board asks for, if so."""
+    """Return why a run does not fit a board, or lacks what the board requires; None if it fits."""
     key, suite = run.manifest.key, run.manifest.suite
     if not suite.complete:
         return "the run scored only a part of the suite"
@@ -301,7 +297,7 @@ def _as_board_error(subject: str) -> Iterator[None]:
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
-    """Return whether another has the name, in whatever case: some disks do not tell these apart."""
+    """Check whether another entry has the name, ignoring case: some disks ignore it."""
     return folder.name.lower() in {other.name.lower() for other in others}
 
 
@@ -361,7 +357,7 @@ def _board_of(folder: Path) -> Path:
 
 
 def rename_entry(folder: Path, name: str) -> None:
-    """Give an entry another name; the old one redirects to it."""
+    """Rename an entry; the old name redirects to the new one."""
     command = "rename", folder.name, name
     if complete_interrupted(_board_of(folder), *command) is not None:
         return
@@ -381,7 +377,7 @@ def rename_entry(folder: Path, name: str) -> None:
 
 
 def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
-    """Take an entry out of tables and ranks; it stays listed, with reason, date and link."""
+    """Retract an entry: it has no rank, but stays listed with reason, date and link."""
     command = "retract", folder.name, why, link or ""
     if complete_interrupted(_board_of(folder), *command) is not None:
         return

@@ -92,7 +92,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`entry.yaml`: what a model got right, row by row, and what is said of it and of who verified it.
+    """`entry.yaml`: what a model got right, row by row, facts about the model, and who verified it.
 
     The fingerprint is the SHA-256 of weights and vocabulary; `evidence` says where that lies, unless it is
     here.
@@ -110,12 +110,12 @@ class Entry:
 
     @property
     def identity(self) -> str:
-        """What was scored and how, whatever it is called: fingerprint, and signature without the name."""
+        """What was scored and how, without names: fingerprint, and signature without the model's name."""
         return f"{self.fingerprint} {_NAMED.sub('', self.signature)}"
 
     @property
     def model_identity(self) -> str:
-        """The same, whatever suite it was asked."""
+        """The same without the suite."""
         return _OF_SUITE.sub("", self.identity)
 
     @property
@@ -191,12 +191,12 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
 
 def write_entry(entry: Entry) -> str:
     """Return the text of `entry.yaml`."""
-    said = asdict(entry)
-    for part, optional in ((said, _OPTIONAL), (said["about"], _OPTIONAL_ABOUT)):
+    content = asdict(entry)
+    for part, optional in ((content, _OPTIONAL), (content["about"], _OPTIONAL_ABOUT)):
         for name in optional:
             if not part[name]:
                 del part[name]
-    return write_yaml(said)
+    return write_yaml(content)
 
 
 _OPTIONAL = ("evidence", "aliases")

@@ -42,15 +42,15 @@ def readable_entries(folders: Iterable[Path]) -> Iterator[Entry]:
 def ranked_folders(board: Path, definition: Definition) -> list[Path]:
     """List the folders of the entries that have a rank: all but those that were retracted."""
     retracted = read_checks(board).retracted
-    return [one for one in entry_folders(board, definition.order) if one.name not in retracted]
+    return [folder for folder in entry_folders(board, definition.order) if folder.name not in retracted]
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
     """List the folders of a board's entries: those named first, in that order, then the others by name."""
     root = board / ENTRY_FOLDERS
-    found = sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
-    places = {name: place for place, name in enumerate(order)}
-    return sorted(found, key=lambda folder: places.get(folder.name, len(places)))
+    folders = sorted(folder for folder in root.iterdir() if folder.suffix != PARTIAL) if root.is_dir() else []
+    positions = {name: position for position, name in enumerate(order)}
+    return sorted(folders, key=lambda folder: positions.get(folder.name, len(positions)))
 
 
 def entry_runs(folders: Sequence[Path]) -> list[Run]:

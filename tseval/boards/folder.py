@@ -116,7 +116,7 @@ def write_new_board(board: Path, spec: str | Path, definition: Definition) -> No
 
 
 def copy_suite(spec: str | Path, folder: Path) -> None:
-    """Copy the files of a suite into its board, which can then be checked whatever becomes of them.
+    """Copy the files of a suite into its board, so that it can be checked even if they change.
 
     Of a published set there is one version, held by its digest, and of a formal language its program: neither
     is copied.
@@ -126,20 +126,20 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
     path, method = locate_suite(spec)
     if isinstance(spec, str) and spec.removesuffix(f":{method}") in CATALOGUE:
         return
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent
     if path.suffix == ".jinja":  # its lexicon lies beside it
         files += sorted(root.glob("*.yaml"))
-    if (size := sum(one.stat().st_size for one in files)) > LARGEST_COPY:
+    if (size := sum(file.stat().st_size for file in files)) > LARGEST_COPY:
         raise BoardError(
             f"{path} has {size:,} bytes, but a leaderboard copies at most {LARGEST_COPY:,} bytes of a "
             "suite.\n"
             "  Name a file or folder that contains only the suite."
         )
-    for one in files:
-        place = folder / one.relative_to(root)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, read_bytes(one))
+    for file in files:
+        target = folder / file.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, read_bytes(file))
 
 
 BOARD_FOLDER, WORKFLOW = "board", ".github/workflows/board.yml"
@@ -192,8 +192,8 @@ def new_repository(
             "Create the leaderboards one by one, without --repository."
         )
     here = {
-        suite_spec(read_definition(one.parent).suite, one.parent): one.parent
-        for one in folder.glob(f"*/{DEFINITION}")
+        suite_spec(read_definition(file.parent).suite, file.parent): file.parent
+        for file in folder.glob(f"*/{DEFINITION}")
     }
     for board, suite in zip(boards, suites, strict=True):
         if (other := here.get(suite_spec(suite, board))) is not None:
@@ -212,7 +212,7 @@ def new_repository(
         "title": heading,
         "quoted": json.dumps(heading),
         "board": first,
-        # As whoever has cloned the repository into the folder leaderboard names it.
+        # The path for a user who has cloned the repository into the folder leaderboard.
         "suite": suites[0] if spec == suites[0] else os.path.normpath(f"leaderboard/{first}/{suites[0]}"),
     }
     texts = {

@@ -14,12 +14,12 @@ from tseval.boards.entry import About, Entry, rows_of
 from tseval.boards.entry_folders import ranked_folders, readable_entries
 from tseval.boards.maintainer import CHECKS, Hidden, checks_text, read_checks
 from tseval.boards.transaction import board_transaction
+from tseval.boards.verified import require_verified
 from tseval.errors import BoardError
 from tseval.runs.board_suite import SplitSuite
 from tseval.runs.entry import entry_run
 from tseval.runs.reader import read_run
 from tseval.suites import without_cache
-from tseval.verifying.run import verify_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
     ranked = ranked_folders(board, definition)
     of_model = {entry.model_identity: folder for folder in ranked for entry in readable_entries([folder])}
     split = SplitSuite(suite_of(definition, board))
-    found: dict[str, Hidden] = {}
+    comparisons: dict[str, Hidden] = {}
     for path in paths:
         run = read_run(path)
         key = Entry(BOARD_FILES_FORMAT, "", run.manifest.signature, run.manifest.key.fingerprint, About(), ())
@@ -63,31 +63,26 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
                 f"{path} is a run on the public suite of the leaderboard, not on the hidden version.\n"
                 "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
-        verified = verify_run(path, suite=suite)
-        if not verified.ok:
-            raise BoardError(
-                f"{path} cannot be verified: {verified.checks[-1].found}.\n  For details: tseval verify "
-                f"{path}"
-            )
-        public, hidden = (_mean_over_rows(one, path) for one in (entry_run(folder, split), run))
+        require_verified(path, suite)
+        public, hidden = (_mean_over_rows(split_run, path) for split_run in (entry_run(folder, split), run))
         if public[0] != hidden[0]:
             raise BoardError(
                 f"{path} has other rows than the leaderboard, so its suite is not the hidden version of "
                 "this one.\n"
                 "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
-        found[folder.name] = _beside(run, public[1], hidden[1])
+        comparisons[folder.name] = _beside(run, public[1], hidden[1])
     with board_transaction(board, "hidden", *map(str, paths), suite) as change:
         checks = read_checks(board)
-        change.put(CHECKS, checks_text(replace(checks, hidden={**checks.hidden, **found})))
+        change.put(CHECKS, checks_text(replace(checks, hidden={**checks.hidden, **comparisons})))
         change.commit()
-    return found
+    return comparisons
 
 
 def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
     """Return the rows of a run, and the mean over them."""
     counts, answers = tally(run.verdicts)
-    rows = [one.key for one in rows_of(run.verdicts)]
+    rows = [row.key for row in rows_of(run.verdicts)]
     ((mean,),) = estimate_means([answers], [range(len(rows))])
     if mean is None or (counts["n_items"] == counts["n_undecidable"]).any():
         raise BoardError(

@@ -17,21 +17,13 @@ from tseval.boards.definition import (
 from tseval.boards.entry import Checked  # noqa: TC001 - the type of a field that is read
 from tseval.errors import BoardError, reason
 from tseval.formats import ContentError
+from tseval.report.published import Retraction  # noqa: TC001 - the type of a field that is read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 CHECKS = "checks.yaml"
-
-
-@dataclass(frozen=True, slots=True)
-class Retraction:
-    """Why and when (YYYY-MM-DD) an entry was taken out of the ranks, and where that was discussed."""
-
-    reason: str
-    on: str
-    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class Hidden:
 class BoardChecks:
     """`checks.yaml`, the maintainer's file, by name of the entry.
 
-    Which entries were verified, how far, by whom and when; which were retracted; what they got right on a
+    Which entries were verified, how far, who did it and when; which were retracted; what they got right on a
     hidden twin of the suite.
     """
 
@@ -72,20 +64,20 @@ class BoardChecks:
 
 
 def read_checks(board: Path) -> BoardChecks:
-    """Read what the maintainer of a board found out; nothing where there is no such file."""
+    """Read the maintainer's file of a board; without one, the checks are empty."""
     file = board / CHECKS
     if not file.exists():
         return BoardChecks()
     try:
-        found = check_written(read_written(file), BoardChecks)
-        for name, checks in found.checks.items():
-            check_dates(checks, f"checks.{name}")
-        for name, retraction in found.retracted.items():
+        checks = check_written(read_written(file), BoardChecks)
+        for name, entry_checks in checks.checks.items():
+            check_dates(entry_checks, f"checks.{name}")
+        for name, retraction in checks.retracted.items():
             check_dates([retraction], f"retracted.{name}")
             check_web_address(retraction.link, f"retracted.{name}.link")
-        for name, hidden in found.hidden.items():
+        for name, hidden in checks.hidden.items():
             check_dates([hidden], f"hidden.{name}")
-        return found
+        return checks
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
 

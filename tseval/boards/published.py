@@ -45,7 +45,9 @@ def published_board(board: Path, definition: Definition) -> Board:
         suite=definition.suite,
         score=definition.score,
         decimals=definition.decimals,
-        models=tuple(BoardModel(one.name, one.validation_perplexity, one.parameters) for one in entries),
+        models=tuple(
+            BoardModel(entry.name, entry.validation_perplexity, entry.parameters) for entry in entries
+        ),
         rows=tuple(
             BoardRow(*key, n_items, {name: of[key] for name, of in printed.items() if key in of})
             for key, n_items in ((row.key, row.n_items) for row in definition.rows)

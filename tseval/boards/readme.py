@@ -28,7 +28,7 @@ from tseval.boards.entry_folders import (
     ranked_folders,
     readable_entries,
 )
-from tseval.boards.maintainer import BoardChecks, Retraction, read_checks
+from tseval.boards.maintainer import BoardChecks, read_checks
 from tseval.boards.published import published_board, published_entry
 from tseval.errors import BoardError, plain, suggest
 from tseval.files import write_text
@@ -49,7 +49,7 @@ from tseval.report.published import (
     BoardEntry,
     BoardModel,
     BoardRow,
-    RetractedEntry,
+    Retraction,
     board_text,
     bundled_boards,
     read_board,
@@ -104,7 +104,7 @@ def _numbers(
     entries: Mapping[str, Entry],
     known: BoardChecks,
 ) -> Board | None:
-    """Return what stands in `board.json`; None while there are no entries."""
+    """Return the content of `board.json`; None while there are no entries."""
     if definition.published:
         return published_board(board, definition)
     if not columns:
@@ -130,7 +130,7 @@ def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | N
         about={key: value for key, value in about.items() if value and key not in ("display_name", "date")},
         checks=tuple(asdict(check) for check in entry.checks),
         aliases=entry.aliases,
-        retracted=None if retraction is None else RetractedEntry(**asdict(retraction)),
+        retracted=retraction,
     )
     if column is None:
         return listed
@@ -158,7 +158,7 @@ def _page(
     yield f"# {markdown(definition.title)}"
     yield WRITTEN
     if definition.text:
-        # The Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey.
+        # The maintainer's Markdown, without anything that a browser or a terminal would obey.
         yield "\n".join(_TAG.sub("&lt;", plain(line)) for line in definition.text.strip().splitlines())
     yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
     if definition.source:
@@ -274,15 +274,15 @@ def _results(
 
 def _ranks(table: Table) -> Iterator[str]:
     """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
-    found, means = table.ranking, table.means[-1]
-    assert found is not None
+    ranking, means = table.ranking, table.means[-1]
+    assert ranking is not None
     rows = []
-    for place, column in enumerate(table.columns):
-        accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
+    for index, column in enumerate(table.columns):
+        accuracy, rank, overall = means.accuracy[index], means.rank[index], table.overall[index]
         if accuracy is None or rank is None or overall is None:
             continue  # a model that decides nothing in some row has no mean, and no rank
-        known = format_rank_set(overall, found.overall.low[place], found.overall.high[place])
-        sure = format_interval((found.low[place], found.high[place]), 2)
+        known = format_rank_set(overall, ranking.overall.low[index], ranking.overall.high[index])
+        sure = format_interval((ranking.low[index], ranking.high[index]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
     headings = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
     yield "## Which ranks are known"
@@ -296,7 +296,7 @@ def _ranks(table: Table) -> Iterator[str]:
 
 
 def _about_entry(entry: Entry, definition: Definition) -> dict[str, str]:
-    """Tell what is said of an entry, and how far it was checked."""
+    """Return the facts about an entry, and how far it was checked."""
     last = entry.checks[-1] if entry.checks else None
     checked = f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–"
     facts = _about(entry.about)
@@ -306,7 +306,7 @@ def _about_entry(entry: Entry, definition: Definition) -> dict[str, str]:
 
 
 def chosen_among(entry: Entry, definition: Definition) -> str | None:
-    """Say of how many seeds an entry is the best, where more were tried than are on the board."""
+    """Return of how many seeds an entry is the best, if more were tried than are on the board."""
     here = next((len(names) for names in definition.seeds.values() if entry.name in names), 1)
     tried = entry.about.seeds_tried or 0
     return None if tried <= here else f"best of {tried}" if here == 1 else f"best {here} of {tried}"
@@ -345,7 +345,7 @@ def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | 
 
 
 def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
-    """Make the board of runs, with accuracies cut to its decimals; of several the mean is taken."""
+    """Return the board of runs, with accuracies truncated to its decimals; of several seeds, their mean."""
     flat = [column for several in groups.values() for column in several]
     refuse_unlike(flat)
     exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
@@ -374,15 +374,20 @@ def _row(
 ) -> BoardRow:
     """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
     dependency, phenomenon, construction, contrast = (str(part) for part in key)
-    seeds = {heading: _known([one.get(key) for one in several]) for heading, several in exact.items()}
+    seeds = {
+        heading: _known([exact_of_seed.get(key) for exact_of_seed in several])
+        for heading, several in exact.items()
+    }
     return BoardRow(
         dependency=None if key[0] is None else dependency,
         phenomenon=phenomenon,
         construction=construction,
         contrast=contrast,
         n_items=int(n_items),
-        accuracy={name: _printed(_mean(own), decimals) for name, own in seeds.items() if own},
-        spread={name: _printed(_spread(own), decimals) for name, own in seeds.items() if len(own) > 1},
+        accuracy={name: _printed(_mean(values), decimals) for name, values in seeds.items() if values},
+        spread={
+            name: _printed(_spread(values), decimals) for name, values in seeds.items() if len(values) > 1
+        },
     )
 
 
@@ -392,9 +397,9 @@ def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]
     exact = [column.exact(()) for column in columns]
     spreads = {}
     for over, rows in row_sets(columns[0].rows):
-        own = [_known([one[keys[row]] for row in rows]) for one in exact]
-        if len(own) > 1 and all(own):
-            spreads[over] = _printed(_spread([_mean(values) for values in own]), decimals)
+        by_seed = [_known([exact_of_seed[keys[row]] for row in rows]) for exact_of_seed in exact]
+        if len(by_seed) > 1 and all(by_seed):
+            spreads[over] = _printed(_spread([_mean(values) for values in by_seed]), decimals)
     return spreads
 
 

@@ -42,7 +42,7 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
     new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
     spec = suite_spec(definition.suite, board)
     suite = os.path.relpath(spec, new) if isinstance(spec, Path) else spec
-    own = replace(
+    definition_of_new = replace(
         definition,
         suite=suite,
         digest=present.digest,
@@ -52,11 +52,11 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
         renews=os.path.relpath(board.absolute(), new.absolute()),
     )
     with board_transaction(board, "renew", str(out)) as change:
-        if is_there(new, own):  # a kill left the new board, and the old one as it was
+        if is_there(new, definition_of_new):  # a kill left the new board, and the old one as it was
             release(new)
         else:
             refuse_full(new)
-            write_new_board(new, spec, own)
+            write_new_board(new, spec, definition_of_new)
         archived = replace(definition, renewed_by=os.path.relpath(new.absolute(), board.absolute()))
         change.put(DEFINITION, write_definition(archived))
         change.commit()

@@ -30,15 +30,14 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
     """Open runs and boards, each named once.
 
     Named are paths of run directories, of entries of a board, of folders that hold some, or of boards, or
-    boards that come with tseval. Where single `items` will be asked for, a board's means over seeds do not
-    do.
+    boards that come with tseval. If single `items` are needed, a board of means over seeds is refused.
     """
-    found: dict[str, str] = {}
+    names_by_path: dict[str, str] = {}
     sources: list[Run | Board] = []
     for name in names:
-        for path, load in _found(name, items):
-            first = found.setdefault(os.path.realpath(path), name)
-            if len(found) == len(sources):
+        for path, load in _openers(name, items):
+            first = names_by_path.setdefault(os.path.realpath(path), name)
+            if len(names_by_path) == len(sources):
                 same = "is named twice" if first == name else f"is the same run or leaderboard as {first!r}"
                 raise RunError(
                     f"the argument {name!r} {same}.\n  Name each run and each leaderboard only once."
@@ -86,7 +85,7 @@ def open_run(path: Path) -> Run:
     return sources[0]
 
 
-def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
+def _openers(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
     """Return where the runs or boards are that a name stands for, each with what opens it."""
     if not name:
         raise RunError(
@@ -103,11 +102,11 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
         return [(path, partial(read_board, path))]
     if path.exists():
         below = runs_below(path)[0] or [path]
-        if all((one / ENTRY_FILE).is_file() for one in below):
+        if all((folder / ENTRY_FILE).is_file() for folder in below):
             return _entries(path, below)
-        return [(one, partial(read_run, one)) for one in below]
+        return [(folder, partial(read_run, folder)) for folder in below]
     if name in bundled_boards():
-        return _found(str(BUNDLED_BOARDS / name), items)
+        return _openers(str(BUNDLED_BOARDS / name), items)
     raise RunError(
         f"{name!r} is not the folder of a run or a leaderboard.\n"
         f"  Name the folder of a run, or a leaderboard. {suggest(name, bundled_boards(), 'Boards')}"
@@ -126,11 +125,11 @@ def entries_with_ids(board: Path) -> list[tuple[Path, str]]:
 
     That is the display name where it is of this form; else the developer is the board.
     """
-    found = []
+    ids = []
     for folder in ranked_folders(board, read_definition(board)):
         name = read_entry(folder).about.display_name or ""
-        found.append((folder, name if name.count("/") == 1 else f"{board.resolve().name}/{folder.name}"))
-    return found
+        ids.append((folder, name if name.count("/") == 1 else f"{board.resolve().name}/{folder.name}"))
+    return ids
 
 
 def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
@@ -173,7 +172,7 @@ def lacks_evidence(board: Path) -> bool:
 
 
 def not_shipped(board: Path) -> BoardError:
-    """Make the error that says where the evidence of such a board is."""
+    """Return the error that says where the evidence of a bundled board is."""
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
             f"{board.name}: the evidence (per-token scores) of this leaderboard is missing in your clone "

@@ -1,9 +1,9 @@
 """Changes of a board that a kill cannot leave half done.
 
 What is new is written into a folder of its own within the board. Then a plan of renames is written into the
-board's lock, which a process holds while it changes the board. From there on the change is certain: whoever
-finds a lock with a plan, and nobody who holds it, carries the plan out. A lock without a plan means that
-nothing was changed yet, and what lies in the folder is removed.
+board's lock, which a process holds while it changes the board. From there on the change is certain: the next
+process that finds a lock with a plan, and no holder, completes the plan. A lock without a plan means that
+nothing was changed yet, and the folder is removed.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Transaction:
 
 @contextmanager
 def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
-    """Hold a board while it is changed; what a kill interrupted is completed first.
+    """Lock a board while it is changed; an interrupted change is completed first.
 
     Raises:
         BoardError: Another tseval holds it, or a part of it is a link.
@@ -160,9 +160,9 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
 
 
 def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> Plan | None:
-    """Complete what a kill interrupted, or remove what it left; give the plan of the same command."""
+    """Complete an interrupted change, or remove what it left; return its plan if it was the same command."""
     plan = _read_plan(held, lock)
-    own = plan if plan is not None and plan.command == command else None
+    resumed = plan if plan is not None and plan.command == command else None
     wrong = None
     if plan is not None:
         _take_steps(board, plan)
@@ -172,13 +172,13 @@ def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> 
             wrong = error
     _remove_staging(board)
     os.ftruncate(held, 0)
-    if wrong is not None and own is not None:  # whoever asks for something else need not know
+    if wrong is not None and resumed is not None:  # another command need not know
         raise wrong
-    return own
+    return resumed
 
 
 def complete_interrupted(board: Path, *command: str) -> Plan | None:
-    """Complete what a kill interrupted; give its plan if it was the same command."""
+    """Complete an interrupted change; return its plan if it was the same command."""
     if not is_interrupted(board):
         return None
     with board_transaction(board, *command) as transaction:
@@ -194,7 +194,7 @@ def is_interrupted(board: Path) -> bool:
 
 
 def how_to_complete(board: Path) -> str:
-    """Say how an interrupted change is completed."""
+    """Return how the user completes an interrupted change."""
     return (
         "an earlier change of the leaderboard was interrupted. To complete this change: tseval board "
         f"write {quote(str(board))}"
@@ -202,8 +202,8 @@ def how_to_complete(board: Path) -> str:
 
 
 def links_in(folder: Path) -> list[str]:
-    """Name what is a link: it would be read from elsewhere, where it may change, and written to."""
-    return sorted(one.name for one in folder.iterdir() if one.is_symlink())
+    """Return the names of links: tseval would read and write elsewhere through them."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_symlink())
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -240,8 +240,8 @@ def _read_plan(held: int, lock: Path) -> Plan | None:
     except (ValueError, RecursionError, ContentError):
         raise BoardError(f"{lock} is not a lock file that tseval wrote.\n  Remove {lock}.") from None
     for step in plan.steps:
-        places = [step.path, *([step.source] if step.action == "move" else [])]
-        is_known = all(_OF_A_PLAN.fullmatch(place) for place in places)
+        paths = [step.path, *([step.source] if step.action == "move" else [])]
+        is_known = all(_OF_A_PLAN.fullmatch(path) for path in paths)
         if not is_known or (step.action == "put" and not re.fullmatch("[0-9]{1,9}", step.source)):
             raise BoardError(
                 f"{lock} lists changes to the leaderboard that tseval never makes, so someone "
@@ -252,25 +252,25 @@ def _read_plan(held: int, lock: Path) -> Plan | None:
 
 
 def _take_steps(board: Path, plan: Plan) -> None:
-    """Take every step that is not taken yet."""
+    """Execute the steps of a plan that are not done yet."""
     staging = board / STAGING
     for number, step in enumerate(plan.steps):
-        place, source = board / step.path, staging / step.source
+        target, source = board / step.path, staging / step.source
         if step.action == "remove":
-            _take_away(place, staging / f"old-{number}")
+            _move_aside(target, staging / f"old-{number}")
         elif step.action == "move":
             if os.path.lexists(board / step.source):
-                os.rename(board / step.source, place)
+                os.rename(board / step.source, target)
         elif os.path.lexists(source):
-            if not _is_own(source) or place.parent.is_symlink():
+            if not _is_file_or_folder(source) or target.parent.is_symlink():
                 raise BoardError(
                     f"{source} is a link, but tseval writes only files and folders here.\n  Remove {source}."
                 )
-            if place.is_dir():
-                _take_away(place, staging / f"old-{number}")
-            place.parent.mkdir(exist_ok=True)  # git keeps no empty folder
-            source.replace(place)
-        sync_directory(place.parent)
+            if target.is_dir():
+                _move_aside(target, staging / f"old-{number}")
+            target.parent.mkdir(exist_ok=True)  # git keeps no empty folder
+            source.replace(target)
+        sync_directory(target.parent)
 
 
 def _write_pages(board: Path, plan: Plan) -> None:
@@ -279,19 +279,19 @@ def _write_pages(board: Path, plan: Plan) -> None:
             write_pages(board, read_definition(board))
 
 
-def _is_own(path: Path) -> bool:
+def _is_file_or_folder(path: Path) -> bool:
     mode = path.lstat().st_mode
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-def _take_away(place: Path, to: Path) -> None:
-    """Move what is no longer wanted out of sight; it is removed at the end."""
-    if not os.path.lexists(place):
+def _move_aside(path: Path, to: Path) -> None:
+    """Move an old file or folder into the staging folder, which is removed at the end."""
+    if not os.path.lexists(path):
         return
     if os.path.lexists(to):
         shutil.rmtree(to)
     to.parent.mkdir(exist_ok=True)
-    os.rename(place, to)
+    os.rename(path, to)
 
 
 def _remove_staging(board: Path) -> None:
@@ -311,9 +311,9 @@ def _release_unless_planned(board: Path, lock: Path, held: int) -> None:
 
 @contextmanager
 def built_aside(folder: Path) -> Iterator[Path]:
-    """Build a folder beside its place, and move it there once: nobody finds half of it.
+    """Build a folder beside its final path, and move it there at once: no reader sees half of it.
 
-    A folder that is there already, and empty, stays: it may be the one that a user stands in. The files of a
+    An existing empty folder stays: it may be the user's current folder. The files of a
     board move into it, the definition last.
 
     Raises:
@@ -335,7 +335,9 @@ def built_aside(folder: Path) -> Iterator[Path]:
         sync_directory(aside)
         if folder.exists():
             (folder / BOARD_LOCK).touch()
-            for name in sorted((one.name for one in aside.iterdir()), key=lambda name: name == DEFINITION):
+            for name in sorted(
+                (entry.name for entry in aside.iterdir()), key=lambda name: name == DEFINITION
+            ):
                 if (folder / name).is_dir():
                     shutil.rmtree(folder / name)
                 (aside / name).replace(folder / name)
@@ -352,7 +354,7 @@ def built_aside(folder: Path) -> Iterator[Path]:
 
 def is_begun(folder: Path) -> bool:
     """Return whether a kill left a board without entries that was being moved into a folder."""
-    names = {one.name for one in folder.iterdir()}
+    names = {entry.name for entry in folder.iterdir()}
     has_entries = (folder / ENTRY_FOLDERS).is_dir() and any((folder / ENTRY_FOLDERS).iterdir())
     return BOARD_LOCK in names and names <= _OF_A_NEW_BOARD and not has_entries
 

@@ -200,19 +200,21 @@ def attractors_command(distance: int | None, n_attractors: int | None, **options
 @BY
 @GROUP_OPTIONS
 def rows_command(by: tuple[str, ...], **options: Any) -> None:
-    """Print the accuracy of each row with its confidence interval, or draw it as bars.
+    """Print the accuracy of each row with its confidence interval, or draw it as dots.
 
-    With groups, a figure has a bar for the mean of each group and a point for each of its runs.
+    With groups, a figure has a dot for the mean of each group and an open circle for each of its runs.
     """
-    from tseval.report.analyses.seeds import row_bars, seeds_table
-    from tseval.report.looks import BARS
+    from tseval.report.analyses.row_dots import row_panels
+    from tseval.report.analyses.seeds import seeds_table
+    from tseval.report.looks import ROW_DOTS
+
+    def each(opened: RunSet, groups: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence[str]]:
+        return groups or {name: [name] for name in opened.verdicts}
 
     ChosenRuns(**options).analyse_groups(
-        lambda opened, groups: seeds_table(opened, groups or {name: [name] for name in opened.verdicts}, by),
-        lambda opened, document, groups: [
-            row_bars(document, f"Accuracy on {opened.suite}", opened, groups or {})
-        ],
-        BARS,
+        lambda opened, groups: seeds_table(opened, each(opened, groups), by),
+        lambda opened, document, groups: row_panels(opened, document, each(opened, groups), by),
+        ROW_DOTS,
     )
 
 

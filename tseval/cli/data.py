@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.groups import Group
-from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange
+from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange, output_option
 from tseval.cli.printing import print_or_write
 from tseval.cli.progress import busy, progress_bar
 from tseval.errors import SuiteError
@@ -276,14 +276,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
 )
 @FORMAT
 @JSON_FORMAT
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    type=FILE,
-    metavar="FILE",
-    help="File in which to write the numbers (default: print them).",
-)
+@output_option("the numbers")
 @click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
               help="File in which to draw the counts as bars: .svg, .pdf or .png. Repeatable (default: no "
                    "figure).")  # fmt: skip
@@ -320,14 +313,7 @@ def count_command(
 @click.argument("parsed", type=FILE)
 @FORMAT
 @JSON_FORMAT
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    type=FILE,
-    metavar="FILE",
-    help="File in which to write the output (default: print it).",
-)
+@output_option("the output", "it")
 def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
     """Compare agreement examples from parsed and from gold trees, by the number of attractors.
 

@@ -9,7 +9,7 @@ import click
 
 from tseval.cli.groups import Command
 from tseval.cli.names import CASE, SUITE
-from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, text_option
+from tseval.cli.options import COLUMNS_OPTION, COUNT, output_option, text_option
 from tseval.cli.progress import busy, progress_bar
 from tseval.files import write_output
 
@@ -55,14 +55,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 )
 @COLUMNS_OPTION
 @text_option(None, of="a grammar's sentences with their final mark")
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    type=FILE,
-    metavar="FILE",
-    help="File in which to write the items (default: print them).",
-)
+@output_option("the items")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, no_header: bool, limit: int | None, sample: int | None,

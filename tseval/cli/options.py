@@ -36,6 +36,14 @@ CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
 FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,
                       help="Format of the output: md (Markdown), csv, json or latex.")  # fmt: skip
 JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Print JSON: the same as --format json.")
+
+
+def output_option(content: str, pronoun: str = "them") -> Callable[[Function], Function]:
+    """Return the option `-o`: the file in which to write some content, which is printed without it."""
+    return click.option("-o", "--out", "output", type=FILE, metavar="FILE",
+                        help=f"File in which to write {content} (default: print {pronoun}).")  # fmt: skip
+
+
 BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(features_here),
                   callback=lambda _context, _option, texts: _listed(texts),
                   help="Split each row of the table by the values of FEATURE, such as n_intervening. For "

@@ -1,15 +1,10 @@
 """Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
 
 A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds the
-same, everything but the weights as JSON in its header. `torch.load` is not asked: whatever its reader would
-do with a pickle, here nothing happens but what stands in `pickles`, and memory is taken only for numbers that
-are in the file.
+same, everything but the weights as JSON in its header. tseval does not call `torch.load`. Its own reader
+(`pickles`) runs nothing from the file, and takes memory only for numbers that are in the file.
 
-Weights of `int8` take about five bits: a row w of a matrix is kept as whole numbers q in one byte and a
-float16 scale s, so that w ≈ s·q, compressed. Of steps s there are 8.5 to the row's root mean square, which is
-noise of -29 dB. Small numbers are frequent, and a Huffman code takes little more than their entropy, 5.1 bits
-where weights are normal; numbers of a fixed width would need six bits to be as close (Gersho & Gray 1992,
-chapter 9).
+Matrices of `int8` are packed by `tseval.models.int8_weights`.
 """
 
 from __future__ import annotations
@@ -18,12 +13,10 @@ import hashlib
 import io
 import json
 import math
-import zlib
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
@@ -31,6 +24,7 @@ from torch import Tensor
 from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.files import write_whole
 from tseval.formats import ContentError, checked
+from tseval.models.int8_weights import dequantise, quantise
 from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all_finite, no_init
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.refusals import damaged, refused
@@ -168,7 +162,7 @@ def _read_pt(path: Path, form: str) -> dict[str, object]:
 
 
 def _describe(path: Path) -> str:
-    """Say what a file is that is neither a zip file nor safetensors."""
+    """Return what a file is that is neither a zip file nor safetensors."""
     with path.open("rb") as file:
         content = file.read(DESCRIBED_BYTES)
     if not content:
@@ -182,73 +176,6 @@ def _describe(path: Path) -> str:
         if content.isascii() and b"\0" not in content
         else "this is not a checkpoint"
     )
-
-
-STEPS = 8.5  # to a row's root mean square
-SCALE = ".scale"  # what follows the name of a matrix in that of its scales
-_MOST = 127
-_LEAST_SCALE = torch.finfo(torch.float16).tiny
-_LEAST_BITS = 1  # that a Huffman code takes for a number
-
-
-def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, int]]:
-    """Compress matrices of float into whole numbers; other weights go to float16.
-
-    Returns:
-        What goes to disk, for a matrix (rows, columns) its compressed numbers as uint8 (bytes,) and its
-        scales as float16 (rows,); and the columns of each matrix by name.
-    """
-    stored: dict[str, Tensor] = {}
-    columns: dict[str, int] = {}
-    for name, tensor in weights.items():
-        if tensor.dim() != 2:
-            stored[name] = tensor.half()
-            continue
-        matrix = tensor.float()
-        step = matrix.square().mean(1, keepdim=True).sqrt() / STEPS
-        step = torch.maximum(step, matrix.abs().amax(1, keepdim=True) / _MOST).clamp_min(_LEAST_SCALE).half()
-        numbers = (matrix / step.float()).round().clamp(-_MOST, _MOST).to(torch.int8)
-        code = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
-        packed = code.compress(numbers.numpy().tobytes()) + code.flush()
-        stored[name] = torch.from_numpy(np.frombuffer(packed, np.uint8).copy())
-        stored[name + SCALE] = step.squeeze(1)
-        columns[name] = tensor.shape[1]
-    return stored, columns
-
-
-def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict[str, Tensor]:
-    """Return weights as they score: s·q in float32, which is exact."""
-    weights = dict(stored)
-    for name, width in columns.items():
-        packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
-        if packed is None or scales is None:
-            raise damaged(f"the tensor {name!r} is quantised, but its numbers or its scales are missing")
-        if (
-            packed.dtype != torch.uint8
-            or packed.dim() != 1
-            or scales.dtype != torch.float16
-            or scales.dim() != 1
-        ):
-            raise damaged(
-                f"the tensor {name!r} is quantised, but not as bytes with a float16 scale for each row"
-            )
-        numbers = _numbers(name, packed, len(scales) * width)
-        weights[name] = numbers.reshape(len(scales), -1).float() * scales.float().unsqueeze(1)
-    return weights
-
-
-def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
-    """Decompress exactly so many numbers, and never more than an honest file could hold."""
-    if not 0 < count * _LEAST_BITS <= 8 * len(packed):
-        raise damaged(f"the tensor {name!r} is too short for its rows and columns")
-    code = zlib.decompressobj()
-    try:
-        plain = code.decompress(packed.numpy().tobytes(), count)
-    except zlib.error:
-        raise damaged(f"the tensor {name!r} is damaged: its numbers cannot be decompressed") from None
-    if len(plain) != count or not code.eof or code.unused_data:
-        raise damaged(f"the tensor {name!r} has another number of values than its rows and columns need")
-    return torch.from_numpy(np.frombuffer(plain, np.int8).copy())
 
 
 CHECKPOINT_FORMAT = "tseval-checkpoint"
@@ -274,7 +201,7 @@ class Checkpoint:
     reading: str | None = None  # how a file that does not say itself what it holds was read, on one line
 
     def place_in_course(self) -> dict[str, Json]:
-        """Say how far the training had come; nothing where the checkpoint does not know.
+        """Return how far the training had come; an empty mapping if the checkpoint does not know.
 
         That is `step` (windows), `tokens`, and `training`, the same for all checkpoints of one training.
         """
@@ -422,7 +349,7 @@ def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
 
 
 def _first_names(header: Mapping[str, object]) -> str:
-    """Say what a foreign file holds: names of tensors, where there is nothing else."""
+    """Return what a foreign file holds: the first names of its fields, or of its tensors."""
     weights = header.get("weights")
     names = weights if len(header) == 1 and isinstance(weights, dict) else header
     return shortened(", ".join(shortened(repr(name), 60) for name in list(names)[:6])) or "nothing"
@@ -449,7 +376,7 @@ def _assemble(header: _Header, weights: dict[str, Tensor]) -> Checkpoint:
 
 
 def make_network(sizes: Sizes) -> Network:
-    """Make the kind of network that sizes are of, with fresh weights."""
+    """Return a network of some sizes, with fresh weights: a language model or a classifier."""
     return LanguageModel(sizes) if sizes.task is None else Classifier(sizes)
 
 
@@ -475,7 +402,7 @@ def network_of(sizes: Sizes, weights: Mapping[str, Tensor]) -> Network:
 
 
 def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
-    """Hold the weights to the shapes that the sizes demand, before any memory is taken for them."""
+    """Check the shapes of the weights against the sizes, before any memory is taken for them."""
     if sizes.layers > len(weights):
         raise damaged(
             f"the checkpoint should have {sizes.layers} layers, but has only {len(weights)} weight tensors"

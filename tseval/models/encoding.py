@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def encode_words(
     ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
 ) -> Encoded:
-    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once.
+    """Return the numbers of the words of sentences in a vocabulary; each distinct word is looked up once.
 
-    Words come to lower case as Python does it, with which vocabularies are made: arrow has no final sigma.
+    Python makes the words lower case, as it does for vocabularies: arrow has no final sigma.
     """
     split, lengths = words_and_lengths(sentences)
     words = split.flatten().dictionary_encode()
@@ -57,7 +57,7 @@ class OfWords:
         return self.card.show(self)
 
     def protocol_of_words(self, dtype: str = "float32") -> dict[str, Json]:
-        """Say how sentences are presented, for the card."""
+        """Return how sentences are presented, for the card."""
         return {
             "start": self.vocabulary.start,
             "state": "fresh",
@@ -72,7 +72,7 @@ class OfWords:
         return f"with words that {self.card.name} does not know"
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; each distinct word is looked up once."""
+        """Return sentences as numbers of the vocabulary; each distinct word is looked up once."""
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
                 f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
@@ -84,7 +84,7 @@ class OfWords:
         return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
+        """Return which sentences cannot be read: those with an unknown word, without a symbol for it."""
         if self.vocabulary.unknown is not None:
             return np.zeros(len(sentences), dtype=np.bool_)
         split, _ = words_and_lengths(sentences)
@@ -93,6 +93,6 @@ class OfWords:
         if self.vocabulary.lowercase:
             distinct = [word.lower() for word in distinct]
         known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
-        found = np.zeros(len(sentences), dtype=np.bool_)
-        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
-        return found
+        is_unreadable = np.zeros(len(sentences), dtype=np.bool_)
+        is_unreadable[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
+        return is_unreadable

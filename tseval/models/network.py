@@ -114,7 +114,7 @@ class Sizes:
             )
 
     def _check_cell(self) -> None:
-        """Make cells without memory, so that they check their options."""
+        """Check the options of the cell, by cells that take no memory."""
         try:
             with torch.device("meta"):
                 for layer in range(min(2, self.layers)):
@@ -131,7 +131,7 @@ class Sizes:
         return self.vocabulary if self.task is None else len(TASKS[self.task].labels)
 
     def cell(self, layer: int) -> Cell:
-        """Make one recurrent layer with fresh weights; layers count from 0."""
+        """Return one recurrent layer with fresh weights; layers count from 0."""
         inputs = self.width_after(layer - 1) if layer else self.embedding
         return CELLS[self.arch](inputs, self.widths[layer] if self.widths else self.hidden, **self.options)
 

@@ -243,7 +243,7 @@ def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
 
 
 def _word_vectors(code: BracketCode) -> Tensor:
-    """Say of each word what it does to the stack, and how an opening bracket is spelt: (words, embedding)."""
+    """Return what each word does to the stack, and how an opening bracket is spelt: (words, embedding)."""
     k = len(code.units)
     vectors = torch.zeros(2 + 2 * k, SYMBOL_UNITS + code.width)
     vectors[:2, EMPTIES] = 1
@@ -264,10 +264,10 @@ def _set_srn(model: LanguageModel, code: BracketCode, m: int) -> None:
     width, half = code.width, m * code.width
     reads = torch.zeros(2 * half, 2 * half)
     drives = torch.zeros(2 * half, SYMBOL_UNITS + width)
-    one = torch.eye(half - width)
+    identity = torch.eye(half - width)
     for copy in (slice(0, half), slice(half, 2 * half)):
-        reads[width:half, copy][:, : half - width] = one
-        reads[half : 2 * half - width, copy][:, width:] = one
+        reads[width:half, copy][:, : half - width] = identity
+        reads[half : 2 * half - width, copy][:, width:] = identity
     drives[:width, SYMBOL_UNITS:] = torch.eye(width)
     drives[:half, CLOSES] = -1
     drives[half:, OPENS] = -1
@@ -366,14 +366,16 @@ def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iter
     ids = checkpoint.vocabulary.ids()
     state = model.initial_state(1)
     follows = {EOS: 1.0}
-    for place, symbol in enumerate((EOS, *symbols)):
+    for number, symbol in enumerate((EOS, *symbols)):
         if symbol not in ids:
             known = _brief(words[2:])
-            raise ModelError(f"symbol {place}, {symbol!r}, is not a symbol of the language. Symbols: {known}")
+            raise ModelError(
+                f"symbol {number}, {symbol!r}, is not a symbol of the language. Symbols: {known}"
+            )
         if symbol not in follows:
             known = _brief(follows) + (" (<eos> ends the string)" if EOS in follows else "")
             raise ModelError(
-                f"symbol {place}, {symbol!r}, cannot follow the symbols before it. Symbols that can follow: "
+                f"symbol {number}, {symbol!r}, cannot follow the symbols before it. Symbols that can follow: "
                 f"{known}"
             )
         projected = model.project(torch.tensor([ids[symbol]]))

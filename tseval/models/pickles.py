@@ -203,15 +203,15 @@ class _Machine:
         self._below.append(self._stack)
         self._stack = []
 
-    def put(self, place: object) -> None:
-        """Remember the top of the stack; a place that is not said is the next."""
-        self._memo[len(self._memo) if place is None else place] = self._stack[-1]
+    def put(self, index: object) -> None:
+        """Remember the top of the stack; without an index, at the next one."""
+        self._memo[len(self._memo) if index is None else index] = self._stack[-1]
 
     def pop(self) -> None:
         self._stack.pop()
 
-    def get(self, place: object) -> None:
-        self.push(self._memo[place])
+    def get(self, index: object) -> None:
+        self.push(self._memo[index])
 
     def copy(self, container: object) -> None:
         """Count the entries of a container that is copied, up to a bound."""
@@ -258,8 +258,8 @@ class _Machine:
                 "tseval refuses this file and ran none of its code: its Python pickle would call "
                 f"{quoted(called.path)}"
             )
-        for one in arguments[:1]:
-            self.copy(one)
+        for argument in arguments[:1]:
+            self.copy(argument)
         self.push(_made(called.path, arguments))
 
     def new(self) -> None:
@@ -294,7 +294,7 @@ class _Machine:
             target.state = state
 
     def resolve(self) -> None:
-        """Ask for what a persistent id stands for."""
+        """Replace a persistent id by its storage."""
         (saved,) = self.take(1)
         if not isinstance(saved, tuple) or self._persistent is None:
             raise refused(

@@ -6,12 +6,12 @@ from tseval.errors import ModelError
 
 
 def damaged(problem: str) -> ModelError:
-    """Make the error about a file whose bytes changed."""
+    """Return the error about a file whose bytes changed."""
     return ModelError(f"{problem}.\n  Copy or download the file again.")
 
 
 def refused(problem: str) -> ModelError:
-    """Make the error about a file that tseval does not read because reading it is not safe."""
+    """Return the error about a file that tseval does not read because reading it is not safe."""
     return ModelError(
         f"{problem}.\n"
         "  Save the weights alone: torch.save(model.state_dict(), FILE). Or download the file again."

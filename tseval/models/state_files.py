@@ -1,28 +1,23 @@
-"""Models in the files that trainings save: their tensors by name and their words, without running anything.
+"""Models in the files that trainings save: their tensors by name, without running anything.
 
 What `torch.save` or safetensors wrote: a `state_dict`, alone or in the dictionary that a training saves; a
-module, perhaps in DataParallel; a checkpoint of Lightning. Names are rid of what wrappers put into them.
-Words are in the file, beside it, in a file of their own, or in the text that the model was trained on.
+module, perhaps in DataParallel; a checkpoint of Lightning. Names are without what wrappers put into them. The
+words of the model are found by `tseval.models.saved_words`.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import re
-import zlib
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
 
-from tseval.errors import ModelError, first_line, reason, shortened, suggest
-from tseval.files import open_limited, read_bytes
-from tseval.formats import is_count
+from tseval.errors import ModelError, first_line, shortened, suggest
 from tseval.models.pickles import Pickled, quoted, read_pickle
 from tseval.models.refusals import damaged
 from tseval.models.torch_files import (
@@ -36,11 +31,11 @@ from tseval.models.torch_files import (
     read_safetensors,
     start_of_pickle,
 )
-from tseval.models.vocabulary import EOS, UNK, Vocabulary
-from tseval.models.walks import MOST_PARTS, Walk, place_within
+from tseval.models.walks import MOST_PARTS, Walk, path_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 GPT = "transformer.wte.weight"  # a tensor that nanoGPT's checkpoints have, and GPT-2's
@@ -76,7 +71,7 @@ _CALLED = _MODULES | {
     ),
     "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
 }
-# Classes that hold words, settings or the course of a training: data, whoever's they are.
+# Classes of any package that hold data: words, settings, or the course of a training.
 DATA_CLASSES = re.compile(
     r"(torch\.(?!nn\.)|(lightning|pytorch_lightning|omegaconf|torchtext|transformers|typing|types)\.).*"
     r"|.*(Dictionary|Vocab|Vocabulary|Corpus|Config|Configuration|Namespace|Args|Arguments|Options|Params"
@@ -88,7 +83,7 @@ DATA_CLASSES = re.compile(
 class State:
     """The tensors of a model in a file, by the names that its state_dict has."""
 
-    place: str  # where in the file; empty for the whole
+    path: str  # where in the file, such as `model.encoder`; empty for the whole file
     tensors: dict[str, StoredTensor]  # by name, without what wrappers put before it
     # of recurrent layers, as the modules or settings around them name them
     modes: frozenset[str] = frozenset()
@@ -102,7 +97,7 @@ class State:
 
 
 def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
-    """Tell whose checkpoint a file is; what neither torch nor safetensors wrote is left to our own reader."""
+    """Return which program wrote a checkpoint; `tseval` also if neither torch nor safetensors did."""
     if not path.is_file():
         return "tseval"
     form = form_of(path)
@@ -121,7 +116,7 @@ def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
 
 
 def is_foreign(path: Path) -> bool:
-    """Tell what torch or safetensors wrote, but not tseval."""
+    """Check whether torch or safetensors wrote a file, but not tseval."""
     return kind_of(path) != "tseval"
 
 
@@ -139,13 +134,13 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
     except RecursionError:
         raise damaged(f"{path}: damaged checkpoint: its data are nested too deeply to be read") from None
-    except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
+    except _OF_DAMAGE as error:  # the file is at fault, not tseval
         message = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
         raise damaged(f"{path}: damaged checkpoint ({message})") from None
 
 
 def read_state_file(path: Path) -> TorchFile:
-    """Read what a file holds; of the numbers only the places are noted."""
+    """Read a file without its numbers: of these only the positions are noted."""
     if form_of(path) == "safetensors":
         tensors = read_safetensors(path)[1]
         return TorchFile("safetensors", tensors, frozenset(), lambda _: torch.empty(0), path.stat().st_size)
@@ -162,17 +157,17 @@ def read_state_file(path: Path) -> TorchFile:
     return file
 
 
-def choose_state(value: object, place: str | None) -> State:
-    """Find the one model in what was saved; of several the one at a place, as a message named it."""
+def choose_state(value: object, path: str | None) -> State:
+    """Return the only model that was saved; of several the one at a path, as a message printed it."""
     states = list(find_states(value))
-    if place is not None:
-        names = [state.place for state in states]
-        if place not in names:
-            raise ModelError(f"state={place}: the file has no such model. {suggest(place, names, 'Models')}")
-        return states[names.index(place)]
+    if path is not None:
+        names = [state.path for state in states]
+        if path not in names:
+            raise ModelError(f"state={path}: the file has no such model. {suggest(path, names, 'Models')}")
+        return states[names.index(path)]
     recurrent = [state for state in states if state.has_layers]
     if len(recurrent) > 1:
-        names = [state.place for state in recurrent]
+        names = [state.path for state in recurrent]
         raise ModelError(
             f"the file holds {len(names)} models: {', '.join(names[:6])}.\n"
             f"  Choose one, for example with --model-args state={names[0]}"
@@ -197,7 +192,7 @@ def choose_state(value: object, place: str | None) -> State:
     )
 
 
-def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
+def find_states(value: object, path: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
     """Yield every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
     walk = walk or Walk()
     if not depth or isinstance(value, str):
@@ -205,7 +200,7 @@ def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | Non
     if isinstance(value, Pickled | Mapping | list | tuple) and not walk.enters(value, depth):
         return
     if isinstance(value, Pickled) and _parts_of(value) is not None:
-        yield _flat(value, place)
+        yield _flat(value, path)
         return
     if isinstance(value, Mapping):
         tensors: dict[str, Any] = {
@@ -215,23 +210,23 @@ def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | Non
         }
         matrices = {name: tensor for name, tensor in tensors.items() if tensor is not None}
         if any(len(tensor.shape) == 2 and is_float(tensor) for tensor in matrices.values()):
-            yield State(place, without_wrappers(matrices))
+            yield State(path, without_wrappers(matrices))
         elif not value.keys() >= OPTIMISER:
             for name, entry in value.items():
-                yield from find_states(entry, place_within(place, name), depth - 1, walk)
+                yield from find_states(entry, path_within(path, name), depth - 1, walk)
     elif isinstance(value, list | tuple):
         for i, entry in enumerate(value[:100]):
-            yield from find_states(entry, place_within(place, i), depth - 1, walk)
+            yield from find_states(entry, path_within(path, i), depth - 1, walk)
 
 
 def is_float(tensor: StoredTensor) -> bool:
-    """Tell weights from counters."""
+    """Check whether a tensor holds weights, not counts."""
     dtype = tensor.dtype if isinstance(tensor, torch.Tensor) else tensor.view.storage.dtype
     return dtype.is_floating_point
 
 
 def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Take off what DataParallel, torch.compile and the like put into names."""
+    """Return tensors by their names without what DataParallel, torch.compile and other wrappers add."""
     unwrapped: dict[str, StoredTensor] = {}
     for name, tensor in tensors.items():
         short = ".".join(part for part in name.split(".") if part not in WRAPPERS)
@@ -262,7 +257,7 @@ def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterato
             yield from _modules(entry, depth - 1, walk)
 
 
-def _flat(module: Pickled, place: str) -> State:
+def _flat(module: Pickled, path: str) -> State:
     """Write a module as its state_dict, and note what its parts say of themselves."""
     tensors: dict[str, StoredTensor] = {}
     modes: set[str] = set()
@@ -304,285 +299,4 @@ def _flat(module: Pickled, place: str) -> State:
     visit(module, "")
     if module.called.startswith("torch.nn.parallel."):
         class_name = next((inner.called for inner in _modules(module) if inner is not module), module.called)
-    return State(place, without_wrappers(tensors), frozenset(modes), dropout, class_name)
-
-
-# Where words lie beside a checkpoint, and what they are called in one.
-BESIDE = ("vocab.txt", "vocab.json", "meta.pkl", "dict.txt")
-NAMES = re.compile(
-    r"vocab(ulary)?|words?|tokens?|dictionary|dict|corpus|[is]to[is]"
-    r"|(idx|index|id|ix|i)_?(2|to)_?(word|token|w)|(word|token|w)_?(2|to)_?(idx|index|id|ix|i)",
-    re.IGNORECASE,
-)
-# What starts a sentence: its own symbol, or else the one that ended the sentence before.
-STARTS = ("<bos>", "<BOS>", "<sos>", "<SOS>", "<s>", "<S>", "[BOS]", "<start>", "<START>",
-          EOS, "<EOS>", "</s>", "</S>", "[EOS]", "<end>", "<END>", "<|endoftext|>")  # fmt: skip
-UNKNOWNS = (UNK, "<UNK>", "<unknown>", "<UNKNOWN>", "[UNK]", "<oov>", "<OOV>", "UNK", "<|unk|>")
-SYMBOL = re.compile(r"<.*>|\[.*\]|UNK")
-# Calls in pickled dictionaries; they become records or plain containers.
-_CALLED_OF_WORDS = frozenset({
-    *("collections.Counter", "collections.defaultdict", "collections.OrderedDict"),
-    *("copyreg._reconstructor", "copy_reg._reconstructor", "builtins.object", "__builtin__.object"),
-    *("builtins.int", "builtins.set", "__builtin__.set", "_codecs.encode"),
-})  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class VocabularyOptions:
-    """What `--model-args` say of the words."""
-
-    vocab: str | None = None  # a file of words, or the place of one of several vocabularies in the checkpoint
-    # texts, separated by commas: words in the order of first sight, `<eos>` at each line's end
-    vocab_from: str | None = None
-    bos: str | None = None  # the word that stands before every sentence
-    unk: str | None = None  # the word for all unknown ones, or `none`
-    lowercase: str | None = None  # `true` or `false`
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A vocabulary, where it was found, and how it is read in one line."""
-
-    vocabulary: Vocabulary
-    source: str
-    reading: str
-
-
-def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOptions) -> Words:
-    """Find the words of a model: in what its file holds, beside it, or where the user says."""
-    words, source = _words(path, value, size, options)
-    if len(words) != size:
-        raise ModelError(
-            f"the vocabulary ({source}) has {len(words):,} words, but the weights are for {size:,}.\n"
-            "  Name the vocabulary of the training: --model-args vocab=FILE"
-        )
-    try:
-        return describe_words(words, source, options)
-    except ModelError as error:
-        raise ModelError(f"{source and f'{source}: '}{error}") from None
-
-
-def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> tuple[list[str], str]:
-    """Return the words in the order of their ids, and where they were found."""
-    if options.vocab is not None and options.vocab_from is not None:
-        raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
-    if options.vocab_from is not None:
-        return words_of_texts(options.vocab_from.split(",")), options.vocab_from
-    inside = {place: words for place, words in find_words(value) if len(words) == size or _is_named(place)}
-    if options.vocab is not None:
-        if options.vocab in inside and not Path(options.vocab).exists():
-            return inside[options.vocab], f"its {options.vocab}"
-        return read_words(Path(options.vocab), size), options.vocab
-    fitting = {place: words for place, words in inside.items() if len(words) == size}
-    if len({tuple(words) for words in fitting.values()}) > 1:
-        first, second, *_ = fitting
-        raise ModelError(
-            f"the file holds two vocabularies of {size:,} words: {first} and {second}.\n"
-            f"  Add --model-args vocab={first}, or vocab={second}"
-        )
-    if fitting:
-        return next(iter(fitting.values())), f"its {next(iter(fitting))}"
-    for name in BESIDE:
-        if (beside := path.parent / name).is_file():
-            return read_words(beside, size), str(beside)
-    if inside:
-        place, words = next(iter(inside.items()))
-        return words, f"its {place}"
-    raise ModelError(
-        f"the file does not hold the words of its {size:,} ids.\n"
-        "  Add --model-args vocab=FILE (a text file with one word a line, in the order of the ids),\n"
-        "  or vocab_from=train.txt,valid.txt,test.txt (the training text of word_language_model)."
-    )
-
-
-def _is_named(place: str) -> bool:
-    return any(NAMES.fullmatch(part) for part in place.split("."))
-
-
-def describe_words(words: list[str], source: str, options: VocabularyOptions) -> Words:
-    """Tell start symbol, unknown word and case from the words, or as the user says."""
-    known = set(words)
-    for name, word in (("bos", options.bos), ("unk", options.unk)):
-        if word is not None and word not in known and not (name == "unk" and word == "none"):
-            raise ModelError(
-                f"{name}={word}: the vocabulary has no such word. {suggest(word, words, 'Words')}"
-            )
-    start = options.bos or next((word for word in STARTS if word in known), None)
-    if start is None:
-        raise ModelError(
-            f"the vocabulary has no {EOS}, and no other word that starts a sentence.\n"
-            "  Name the word that ended a line in training: --model-args bos=WORD"
-        )
-    unknown = options.unk or next((word for word in UNKNOWNS if word in known), None)
-    if options.lowercase not in (None, "true", "false"):
-        raise ModelError(f"lowercase={options.lowercase}: write true or false")
-    plain = [word for word in words if not SYMBOL.fullmatch(word)]
-    lowercase = (
-        options.lowercase == "true" if options.lowercase else not any(word != word.lower() for word in plain)
-    )
-    unknown = None if unknown == "none" else unknown
-    vocabulary = Vocabulary(tuple(words), lowercase, start, unknown)
-    case = "lower-cased" if lowercase else "case kept"
-    reading = f"{len(words):,} words of {source or 'its own'}, {case}, {start} first, " + (
-        f"{unknown} for unknown words"
-        if unknown
-        else "no word for unknown words (they make a pair undecidable)"
-    )
-    return Words(vocabulary, source, reading)
-
-
-def find_words(
-    value: object, place: str = "", depth: int = 5, walk: Walk | None = None
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield everything in what was saved that may be a vocabulary, with its place (`corpus.dictionary`)."""
-    walk = walk or Walk()
-    value = value.state if isinstance(value, Pickled) else value
-    if isinstance(value, Mapping | list) and not walk.enters(value, depth):
-        return
-    if (words := as_words(value)) is not None:
-        yield place, words
-    elif depth and isinstance(value, Mapping):
-        for name, entry in value.items():
-            if not str(name).startswith("_"):  # what a module of torch is made of
-                yield from find_words(entry, place_within(place, name), depth - 1, walk)
-
-
-def as_words(value: object) -> list[str] | None:
-    """Take a list of words, or a map between words and ids 0 to n-1, for a vocabulary; None if it is none."""
-    if isinstance(value, list) and len(value) > 1 and all(isinstance(word, str) for word in value):
-        return cast("list[str]", value)
-    if not isinstance(value, Mapping) or len(value) < 2:
-        return None
-    pairs = list(value.items())
-    if all(isinstance(word, str) and type(i) is int for word, i in pairs):
-        pairs = [(i, word) for word, i in pairs]
-    elif all(isinstance(i, str) and is_count(i) and isinstance(word, str) for i, word in pairs):
-        pairs = [(int(i), word) for i, word in pairs]  # JSON has no numbers for keys
-    elif not all(type(i) is int and isinstance(word, str) for i, word in pairs):
-        return None
-    by_id = dict(pairs)
-    return [by_id[i] for i in range(len(by_id))] if by_id.keys() == set(range(len(pairs))) else None
-
-
-def read_words(path: Path, size: int | None = None) -> list[str]:
-    """Read words in the order of their ids; where a file may be read in two ways, as many as `size`.
-
-    They are text, one word a line, perhaps with a number (`words_of_text`); JSON, a list or a map of words
-    and ids; or a pickle of such, or of an object that has one, of torch or of Python alone, read without
-    running it.
-    """
-    try:
-        with path.open("rb") if path.is_file() else io.BytesIO() as file:
-            start = file.read(2)
-        if start == b"PK":
-            return _only(path, _named_words(read_object(path, _CALLED_OF_WORDS, OWN_LIMITS).value))
-        if start[:1] == b"\x80":
-            content = io.BytesIO(read_bytes(path, "document_bytes"))
-            pickled = read_pickle(content, _CALLED_OF_WORDS, max_instructions=OWN_LIMITS.instructions)
-            return _only(path, _named_words(pickled.value))
-        text = read_bytes(path, "document_bytes").decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ModelError(
-            f"{path}: the vocabulary is not UTF-8 text.\n  Write the vocabulary as UTF-8 text, one word a "
-            "line."
-        ) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise ModelError(
-            f"{path}: the vocabulary cannot be read: {reason(error)}.\n"
-            "  Name a text file with one word a line: --model-args vocab=FILE"
-        ) from None
-    except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
-    if path.suffix != ".json":
-        try:
-            return words_of_text(text, size)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from None
-    try:
-        vocabularies = [words for _, words in find_words(json.loads(text))]
-    except (ValueError, RecursionError):
-        raise ModelError(
-            f"{path}: the vocabulary is not correct JSON.\n  Write the vocabulary as a JSON list, in the "
-            "order of the ids."
-        ) from None
-    return _only(path, vocabularies)
-
-
-# What fairseq's dict.txt leaves out: the symbols before its first word (fairseq/data/dictionary.py).
-FAIRSEQ_SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
-WITH_NUMBER = re.compile(r"(\S.*?)[ \t]+(-?\d+)(?: #fairseq:overwrite)?")
-AFTER_NUMBER = re.compile(r"(\d+)[ \t]+(\S.*?)")
-
-
-def words_of_text(text: str, size: int | None = None) -> list[str]:
-    """Read the words of a text file in the order of their ids.
-
-    One word stands on a line. A line ends at a line feed alone, and only spaces and tabs around a word are
-    taken off: a no-break space, or another line separator of Unicode, may be a part of a word. Where every
-    line also has a number, the numbers are ids if they are 0 to n-1, and else counts. fairseq's dict.txt has
-    counts; its four symbols are added where there are as many ids more. If only that fits, any white space
-    parts two words, as in the code published with the models of Gulordava et al. 2018.
-    """
-    raw = text.removesuffix("\n").replace("\r\n", "\n").split("\n")
-    lines = [line.strip(" \t\r") for line in raw]
-    words = [line for line in lines if line]
-    for pattern, word, number in ((WITH_NUMBER, 1, 2), (AFTER_NUMBER, 2, 1)):
-        matches = [pattern.fullmatch(line) for line in words]
-        if len(matches) < 2 or not all(matches):
-            continue
-        ids = {int(match[number]): match[word] for match in matches if match}
-        if ids.keys() == set(range(len(words))):
-            return [ids[i] for i in range(len(ids))]
-        if pattern is WITH_NUMBER:
-            words = [match[word] for match in matches if match]
-            break
-    if size == len(FAIRSEQ_SYMBOLS) + len(words) and not set(FAIRSEQ_SYMBOLS) & set(words):
-        return [*FAIRSEQ_SYMBOLS, *words]
-    readings = [words, lines, text.split()]
-    if len({len(line) for line in raw}) == 1 and len(raw[0]) == 1:
-        readings.insert(0, raw)  # of letters one may be a space
-    for reading in readings:
-        if size in (len(reading), None):
-            return reading
-    if len(words) < len(lines):
-        blank = next(number for number, line in enumerate(lines, 1) if not line)
-        raise ModelError(
-            f"line {blank} of the vocabulary is blank. Without blank lines, the file has {len(words):,} "
-            f"words, but the weights need {size:,}.\n"
-            "  Write the words as a JSON list, in the order of their ids, or use the pickle of the training."
-        )
-    return words if all(len(word.split()) == 1 for word in words) else text.split()
-
-
-def _named_words(value: object) -> list[list[str]]:
-    """Return what may be a vocabulary in a pickle, at a place that is called like one."""
-    return [words for place, words in find_words(value) if not place or _is_named(place)]
-
-
-def _only(path: Path, vocabularies: list[list[str]]) -> list[str]:
-    distinct = {tuple(words) for words in vocabularies}
-    if len(distinct) != 1:
-        raise ModelError(
-            f"{path}: the file must hold one vocabulary, but holds {len(distinct) or 'none'}.\n"
-            "  Write one list of words in the order of their ids, or one map of words to ids 0 to n-1."
-        )
-    return list(distinct.pop())
-
-
-def words_of_texts(paths: list[str]) -> list[str]:
-    """Rebuild the words of PyTorch's word_language_model: in order of sight, `<eos>` at each line's end.
-
-    Source: `pytorch/examples`, word_language_model/data.py, class Corpus.
-    """
-    words: dict[str, None] = {}
-    for path in paths:
-        try:
-            with io.TextIOWrapper(open_limited(Path(path), "text_bytes"), "utf-8") as lines:
-                for line in lines:
-                    words.update(dict.fromkeys([*line.split(), EOS]))
-        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-            raise ModelError(
-                f"vocab_from: {path} cannot be read: {shortened(reason(error), 200)}.\n"
-                "  Name the files of the training text: --model-args vocab_from=FILE,FILE"
-            ) from None
-    return list(words)
+    return State(path, without_wrappers(tensors), frozenset(modes), dropout, class_name)

@@ -20,15 +20,8 @@ from tseval.errors import ModelError, counted, shortened, suggest
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
 from tseval.models.pickles import Pickled, quoted
-from tseval.models.state_files import (
-    LAYER,
-    VocabularyOptions,
-    choose_state,
-    find_vocabulary,
-    is_float,
-    naming,
-    read_state_file,
-)
+from tseval.models.saved_words import VocabularyOptions, find_vocabulary
+from tseval.models.state_files import LAYER, choose_state, is_float, naming, read_state_file
 from tseval.models.walks import Walk
 
 if TYPE_CHECKING:
@@ -36,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.models.cells.cell import Option
-    from tseval.models.state_files import State, Words
+    from tseval.models.saved_words import Words
+    from tseval.models.state_files import State
     from tseval.models.torch_files import StoredTensor, TorchFile
 
 
@@ -145,7 +139,7 @@ def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
 
 
 def _in_order(layers: Mapping[tuple[str, int], Layer], order: str | None) -> list[Layer]:
-    """Bring layers into the order in which they are read: by their numbers, or as their widths demand."""
+    """Return layers in the order in which they are read: by their numbers, or as their widths demand."""
     prefixes = list(dict.fromkeys(prefix for prefix, _ in layers))
     if order is not None:
         wanted = order.split(",")
@@ -187,7 +181,7 @@ class Ends:
 
 def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], file: TorchFile,
           arguments: Mapping[str, str]) -> Ends:  # fmt: skip
-    """Tell embedding, output matrix and output bias by their shapes; by names only where shapes leave two."""
+    """Return embedding, output matrix and output bias by their shapes; by names if two have one shape."""
     width, outputs = layers[0].inputs, layers[-1].outputs
     matrices = {name: tensor for name, tensor in rest.items() if len(tensor.shape) == 2}
     for argument in ("embedding", "output"):
@@ -238,7 +232,7 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
 
 def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: Mapping[str, StoredTensor],
                 outputs: int, arguments: Mapping[str, str]) -> Ends:  # fmt: skip
-    """Take the embedding for the output matrix too, where an output bias or the user says so."""
+    """Return the embedding as the output matrix too, if an output bias or the user requires it."""
     embedding = arguments.get("embedding", inputs[0])
     rows, width = matrices[embedding].shape
     bias = _lone_bias(rest, rows)
@@ -269,7 +263,7 @@ def _lone_bias(rest: Mapping[str, StoredTensor], rows: int) -> str | None:
 
 
 def _same_numbers(matrices: Mapping[str, StoredTensor], file: TorchFile) -> dict[str, str]:
-    """Say of each matrix which is the first that holds the same numbers."""
+    """Return the first matrix with the same numbers, for each matrix."""
     first: dict[str, str] = {}
     for name, tensor in matrices.items():
         for other in dict.fromkeys(first.values()):
@@ -358,7 +352,7 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
 def _cell(
     layers: Sequence[Layer], modes: frozenset[str], nonlinearity: str | None
 ) -> tuple[str, dict[str, Option]]:
-    """Tell the cell and its options; torch's RNN has two functions, which no shape tells apart."""
+    """Return the cell and its options; torch's RNN has two functions that share all shapes."""
     kinds = {layer.arch for layer in layers}
     if len(kinds) > 1:
         raise ModelError(f"the layers have different types: {', '.join(sorted(kinds))}.\n{OTHER_FIX}")

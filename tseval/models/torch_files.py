@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_PICKLE = 2**22  # bytes; the numbers lie outside the pickle
 MAX_RANK = 8  # of a tensor
-TIMES_THE_FILE = 2  # a tied matrix stands in a file once and is read for two layers
+TIMES_THE_FILE = 2  # a tied matrix is in a file once and is read for two layers
 
 
 _TYPES = {
@@ -65,7 +65,7 @@ class PickleLimits:
 
 
 STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS)
-# Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
+# Words and learning curves are in the pickle: two instructions for each word, two dozen for each point.
 OWN_LIMITS = PickleLimits(2**26, 2**22)
 
 
@@ -102,13 +102,13 @@ class TorchFile:
     """An object in a file."""
 
     form: str  # `old`, `zip`, or `safetensors`, of which tensors are read already
-    value: object  # what was saved; whatever unpickling would have made by a call is a record
+    value: object  # what was saved, with a record instead of each object that unpickling would make by a call
     names: frozenset[str]  # classes and functions it mentions besides those that it may call
     numbers: Callable[[Storage], Tensor]  # gives all numbers of a storage, one-dimensional
     size: int  # of the file, in bytes
 
     def check(self, tensors: Iterable[StoredTensor | Tensor]) -> None:
-        """Hold tensors to the numbers in the file before any is read."""
+        """Check tensors against the numbers in the file before any is read."""
         stored = [tensor for tensor in tensors if isinstance(tensor, StoredTensor)]
         for tensor in stored:
             view, steps = tensor.view, zip(tensor.shape, tensor.stride, strict=True)
@@ -118,7 +118,7 @@ class TorchFile:
                 raise damaged("the file is damaged: a tensor is longer than its numbers in the file")
             if math.prod(tensor.shape) > view.length:
                 raise refused("a tensor has a shape but no numbers")
-        needed = sum(math.prod(one.shape) * one.view.storage.dtype.itemsize for one in stored)
+        needed = sum(math.prod(tensor.shape) * tensor.view.storage.dtype.itemsize for tensor in stored)
         if needed > TIMES_THE_FILE * self.size:
             raise damaged(
                 f"the file is damaged: its tensors need {needed:,} bytes, but the file has {self.size:,}"
@@ -151,7 +151,7 @@ def find_tensor(value: object) -> StoredTensor | None:
 
 
 def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> bool:
-    """Tell the description of a tensor; of an empty one, too, the sizes can be multiplied."""
+    """Check the description of a tensor; of an empty one, too, the sizes can be multiplied."""
     if not len(shape) == len(stride) <= MAX_RANK:
         return False
     numbers = [size for size in (offset, *shape, *stride) if isinstance(size, int) and 0 <= size < 2**63]
@@ -184,7 +184,7 @@ class Views:
         )
 
     def _storage(self, storage: Storage) -> Storage:
-        """Take numbers of one type and length for each key: in others they would be read once more."""
+        """Return a storage, which has one type and length for each key; others would be read once more."""
         if storage.numel < 0 or self.storages.setdefault(storage.key, storage) != storage:
             raise damaged("the file is damaged: its Python pickle describes the same numbers in two ways")
         return storage
@@ -269,7 +269,7 @@ LEGACY_VERSION = 1001
 
 
 def form_of(path: Path) -> str:
-    """Tell the form of a file by its first bytes: `zip`, `safetensors`, or `other`."""
+    """Return the form of a file by its first bytes: `zip`, `safetensors`, or `other`."""
     with path.open("rb") as file:
         start = file.read(16)
     return "zip" if start.startswith(b"PK") else "safetensors" if start[8:9] == b"{" else "other"
@@ -326,23 +326,23 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     _check_order(machine.get("little_endian") is True)
     views = Views()
     inert = read_pickle(start, callable_names | _MAKERS, views.find, limits.instructions)
-    places = _places(path, start, views.storages)
+    parts = _find_parts(path, start, views.storages)
 
     @cache
     def numbers(storage: Storage) -> Tensor:
-        return _numbers(read_zip_part(path, places[storage.key]), storage)
+        return _numbers(read_zip_part(path, parts[storage.key]), storage)
 
     return TorchFile("old", inert.value, inert.names, numbers, path.stat().st_size)
 
 
-def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
+def _find_parts(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
     """Find where in a file of the old format the numbers of each storage begin."""
     keys = read_pickle(start).value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise damaged("the file is damaged: it has no list of its storages")
     if sorted(keys) != sorted(storages):
         raise damaged("the file is damaged: its list of storages does not fit the tensors")
-    places = {}
+    parts = {}
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(start.tell())
@@ -353,12 +353,12 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
                 raise damaged(
                     "the file is truncated or damaged: a storage has another length than its tensors need"
                 )
-            places[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
-            end = begin + places[key].length
+            parts[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
+            end = begin + parts[key].length
             if end > size:
                 raise damaged(f"the file is truncated: it should have {end:,} bytes, but has {size:,}")
             file.seek(end)
-    return places
+    return parts
 
 
 def _numbers(content: bytearray, storage: Storage) -> Tensor:

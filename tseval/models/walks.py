@@ -1,7 +1,7 @@
 """Walks over what was saved: every container once, and no more entries than a bound.
 
-A few bytes can hold a structure in which each level refers to the next one twice. Whoever followed every
-reference would never come to an end.
+A few bytes can hold a structure in which each level refers to the next one twice. A walk along every
+reference would never end.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Walk:
 
     def enters(self, value: object, depth: int = 0) -> bool:
         """Return whether a container is met for the first time with so many levels left; count entries."""
-        place = id(value), depth
-        if place in self._entered:
+        visit = id(value), depth
+        if visit in self._entered:
             return False
-        self._entered.add(place)
+        self._entered.add(visit)
         self.count(1 + (len(value) if isinstance(value, Sized) else 0))
         return True
 
@@ -42,8 +42,8 @@ class Walk:
             raise refused(f"tseval refuses this file: its content has more than {self._most:,} parts")
 
 
-def place_within(place: str, name: object) -> str:
+def path_within(path: str, name: object) -> str:
     """Name the place of an entry: `corpus.dictionary`; a name that is too long is cut."""
     step = name if isinstance(name, str) else str(name)
     step = step if len(step) <= LONGEST_STEP else f"{step[:LONGEST_STEP]}…"
-    return f"{place}.{step}" if place else step
+    return f"{path}.{step}" if path else step

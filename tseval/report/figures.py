@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from statistics import fmean
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import bidirectional
 
@@ -77,7 +78,7 @@ def write_figure(
             "to draw figures, tseval needs the package matplotlib, which is not installed. To "
             'install it: pip install "tseval[plots]"'
         ) from None
-    with style.context(["default", STYLE]), warnings.catch_warnings():
+    with style.context(["default", {**STYLE, "font.size": look.text_size}]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
         figure = draw(panels, look)
         rcParams["svg.fonttype"] = "path" if _is_drawable(figure) else "none"
@@ -114,6 +115,8 @@ NARROWEST, WIDEST = 5.0, 14.0  # inches of bars
 UPRIGHT, TURNED = 2.9, 4.2  # inches of a panel of bars with its words
 SHORT = 9  # characters of a word that needs not be turned
 DOT_WIDTH, DOT_LINE, DOT_TITLE = 4.6, 0.19, 0.85  # inches of a panel, of a word, of its title and axis
+SHORT_DOT_TITLE = 0.3  # inches of a title without an axis below the panel
+DOT_STEP, LETTER_LINE = 0.07, 0.16  # inches of a line of dots for each model, and for each line of letters
 DOT_SPREAD = 0.5  # of a line, over all models
 LINE_STEP, LINE_SPREAD = 0.03, 0.4  # from one model to the next, of the width of a panel; over all models
 LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
@@ -123,6 +126,10 @@ STROKES: Mapping[str, Any] = {  # of intervals
     "bar": {"linewidth": 1, "color": GREY},
     "scatter": {"linewidth": 0.6, "alpha": 0.4},
 }
+SEED_POINTS: Mapping[str, Any] = {
+    "linestyle": "", "markersize": 3, "markerfacecolor": "none", "markeredgewidth": 0.6, "alpha": 0.8,
+    "clip_on": False,
+}  # fmt: skip
 MANY_DOTS = 300  # of more dots each is smaller and lets others through
 
 
@@ -186,13 +193,19 @@ def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence
     if look.mark != "dot" or len(rows) == 1:
         return [rows]
     heights = [_size(row[0], look)[1] for row in rows]
+    if sum(heights) <= look.tallest:
+        return [rows]
     at = min(range(1, len(rows)), key=lambda at: max(sum(heights[:at]), sum(heights[at:])))
     return [rows[:at], rows[at:]]
 
 
 def _size(panel: Panel, look: Look) -> tuple[float, float]:
     if look.mark == "dot":
-        return DOT_WIDTH, DOT_TITLE + DOT_LINE * len(panel.words)
+        title = SHORT_DOT_TITLE if "x" in look.shared else DOT_TITLE  # without numbers below each panel
+        n_lines = max((len(_broken(word, look)) for word in panel.words), default=1)
+        step = DOT_STEP * len(panel.series) if look.letters else 0
+        line = max(DOT_LINE, step, LETTER_LINE * n_lines if n_lines > 1 else 0)
+        return look.size[0] or DOT_WIDTH, title + line * len(panel.words)
     if look.mark == "bar":
         group = BETWEEN_GROUPS + BAR * len(panel.series)
         width = min(max(0.9 + len(panel.words) * group, NARROWEST), WIDEST)
@@ -210,6 +223,8 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
     for order, curve in enumerate(panel.series):
         # A little to the side of each other, so that no interval hides another.
         aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
+        if look.mark == "dot":  # lines are counted from below, and the first model stands on top
+            aside = -aside
         _draw_series(axes, curve, [position + aside for position in curve.x], panel, look)
     if look.chance:
         (axes.axvline if look.mark == "dot" else axes.axhline)(CHANCE, **_CHANCE_LINE)
@@ -262,6 +277,12 @@ def _draw_series(axes: Axes, values: Series, positions: Sequence[float], panel: 
         line = {"linestyle": "", "clip_on": False}
     x, y = (values.y, positions) if look.mark == "dot" else (positions, values.y)
     axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(values.style))
+    if values.points:
+        aside = positions[0] - values.x[0] if positions else 0.0
+        places, seeds = zip(*values.points, strict=True)
+        heights = [place + aside for place in places]
+        x, y = (seeds, heights) if look.mark == "dot" else (heights, seeds)
+        axes.plot(x, y, **{**sign, **SEED_POINTS})
     if panel.rings:
         axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
 
@@ -290,7 +311,7 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
 
 
 def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
-    words = [plain(word)[:LONGEST_WORD] for word in panel.words]
+    words = ["\n".join(_broken(word, look)) for word in panel.words]
     positions = range(1, len(words) + 1)
     if look.mark == "dot":
         axes.set_yticks(positions, words)
@@ -303,6 +324,14 @@ def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
     turned = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if _is_turned(panel, look) else {}
     for label in axes.get_yticklabels() if look.mark == "dot" else axes.get_xticklabels():
         label.set(parse_math=False, **turned)
+
+
+def _broken(word: str, look: Look) -> list[str]:
+    """Return the lines of a word at an axis, broken at spaces and underscores."""
+    if not look.letters:
+        return [plain(word)[:LONGEST_WORD]]
+    lines = wrap(plain(word).replace("_", "_ "), look.letters)
+    return [line.replace("_ ", "_") for line in lines] or [""]
 
 
 def _is_turned(panel: Panel, look: Look) -> bool:
@@ -318,6 +347,8 @@ def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> N
         (_sign(index) | {"markersize": 4}, name) for index, name in sorted(names.items())
     ]
     entries += look.keys
+    if any(line.points for panel in panels for line in panel.series):
+        entries.append(({**SEED_POINTS, "color": GREY, "marker": "o"}, "one seed"))
     if look.chance and panels:
         entries.append((_CHANCE_LINE, "chance"))
     if not entries:

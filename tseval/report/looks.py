@@ -25,6 +25,9 @@ class Look:
         keys: What the legend says besides: a style in matplotlib's terms, and what it means.
         gap: Least distance of two names at the ends of lines, as a share of the axis.
         clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
+        letters: Letters of a word of dots in one line; 0 for words that are never broken.
+        tallest: Inches up to which panels of dots stand in one column; higher ones stand in two.
+        text_size: Size of letters in points.
     """
 
     mark: Literal["line", "band", "bar", "dot", "scatter"]
@@ -43,6 +46,9 @@ class Look:
     stroke: float = 1.5
     clip: bool = True
     title_size: float = 10
+    letters: int = 0
+    tallest: float = 0
+    text_size: float = 9
 
 
 SMALL_LINES = Look("line", (2.3, 2.2), (1.0, 0.9), across=4, shared="y", edges="xy", chance=True)
@@ -56,4 +62,9 @@ BARS = Look("bar", legend="each", chance=True, marker=3.5)
 COUNT_BARS = replace(BARS, chance=False)
 ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)
 DOTS = replace(ACCURACY_DOTS, chance=False)
+# As wide as one column of a paper; two columns of panels are as wide as a page.
+ROW_DOTS = replace(
+    ACCURACY_DOTS, size=(3.3, 0), margin=(0, 0.75), shared="x", columns=2, title_size=8, letters=26,
+    tallest=8, text_size=8,
+)  # fmt: skip
 SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y", families=False, legend="")

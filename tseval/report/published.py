@@ -122,7 +122,7 @@ class BoardRow(TableRow):
 
 
 @dataclass(frozen=True, slots=True)
-class RetractedEntry:
+class Retraction:
     """Why and when (YYYY-MM-DD) an entry was taken out of the ranks, and where that was discussed."""
 
     reason: str
@@ -147,7 +147,7 @@ class BoardEntry:
     about: Mapping[str, str | int] = field(default_factory=dict)
     checks: tuple[Mapping[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
-    retracted: RetractedEntry | None = None
+    retracted: Retraction | None = None
     n_correct: tuple[int, ...] = ()
     n_tied: tuple[int, ...] = ()
     n_undecidable: tuple[int, ...] = ()

@@ -35,7 +35,8 @@ def guessed_forms(
         is_language_stated: Whether the suite says of which language its words are.
     """
     words = {
-        (word.path, word.line, word.lemma): one for one in _by_rule(grammars, tokens) for word in one[:1]
+        (word.path, word.line, word.lemma): (word, is_stated)
+        for word, is_stated in _by_rule(grammars, tokens)
     }
     guessed = [word for word, is_stated in words.values() if not (is_stated or is_language_stated)]
     foreign = {word.lemma: why for word in guessed if (why := _foreign(word, sentences)) is not None}
@@ -46,8 +47,8 @@ def guessed_forms(
         by_rule = f"{lemma!r} is inflected by the English rule to {plural}, but"
         doubt = doubted(str(word.part), lemma)
         if language is not None and not (is_stated or is_language_stated):
-            said = f"{by_rule} these words seem to be {language.capitalize()}. Add the line "
-            yield "error", path, line, f"{said}'language: {language}', and write {{sing: ..., plur: ...}}."
+            message = f"{by_rule} these words seem to be {language.capitalize()}. Add the line "
+            yield "error", path, line, f"{message}'language: {language}', and write {{sing: ..., plur: ...}}."
         elif doubt is not None:
             fix = (
                 f"Write {{sing: ..., plur: ...}} for {lemma!r}, or add the line 'language: "
@@ -65,7 +66,7 @@ def guessed_forms(
 def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[tuple[Word, bool]]:
     """Yield words whose plural is by rule, and whether their grammar states its language.
 
-    Not those that stand in the singular alone.
+    Words that occur only in the singular are left out.
     """
     for grammar in grammars:
         is_stated = grammar.document.text("language") is not None
@@ -79,7 +80,7 @@ def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[t
 
 
 def _foreign(word: Word, sentences: Collection[str]) -> str | None:
-    """Say why a word may not be English; the first word of a verb is the one that is inflected."""
+    """Return why a word may not be English; the first word of a verb is the one that is inflected."""
     inflected = word.lemma if word.part == "noun" else word.lemma.partition(" ")[0]
     unknown = not_english(inflected)
     if unknown is not None:

@@ -40,7 +40,7 @@ _PLURALS = {
     "moose": "moose", "bison": "bison", "swine": "swine", "aircraft": "aircraft", "spacecraft":
     "spacecraft", "hovercraft": "hovercraft", "watercraft": "watercraft", "offspring": "offspring",
 }  # fmt: skip
-# Those whose compounds are told by their ending; of these endings, words that are no such compounds.
+# Words whose compounds have their ending; and words with these endings that are no such compounds.
 _HEADS = re.compile(
     r"(?:wo)?man$|child$|foot$|tooth$|goose$|mouse$|wife$|knife$|half$|calf$|wolf$|shelf$|leaf$|loaf$|thief$"
     r"|sheep$|deer$"
@@ -149,7 +149,7 @@ def right_plural(part: str, lemma: str) -> str | None:
 
 
 def doubted(part: str, lemma: str) -> str | None:
-    """Say why the form that a rule gives may be wrong; nothing where no list and no ending speaks against it.
+    """Return why the form by a rule may be wrong; nothing if no list and no ending speaks against it.
 
     >>> doubted("noun", "gigolo"), doubted("noun", "roof")
     ('gigolos or gigoloes', None)

@@ -153,10 +153,10 @@ def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report items whose sentences are not linked by minimal steps; equal ones are told elsewhere.
+    """Report items whose sentences are not linked by minimal steps; equal ones are reported elsewhere.
 
-    A separable verb is such an item and right, so this never fails a check. Designs compare regions: what
-    they may confound is told by their predictions.
+    A separable verb is such an item and right, so this never fails a check. Designs compare regions: their
+    predictions say what they may confound.
     """
     if isinstance(case.question, Regions):
         return

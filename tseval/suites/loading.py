@@ -30,7 +30,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     columns: Mapping[str, str] | None = None,
     exclude: Exclude | None = None,
 ) -> Suite:
-    """Load a suite: all its items, or some, expanding only what is asked for.
+    """Load a suite: all its items, or some, expanding only these.
 
     Args:
         spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), path of a folder of
@@ -58,7 +58,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
 
 
-def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
+def stream_cases(  # noqa: PLR0913 - the options of a user, and two lists to fill
     spec: str | Path,
     *,
     cases: str | Sequence[str] = (),
@@ -101,7 +101,7 @@ def _open(
 
 
 def _kinds() -> Iterator[type[SuiteKind]]:
-    """Yield the kinds of suites, in the order in which they are asked."""
+    """Yield the kinds of suites, in the order in which they are tried."""
     yield FormalSuite
     yield DataSuite
     from tseval.suites.grammar.suite import GrammarSuite  # noqa: PLC0415 - brings Jinja and YAML along

@@ -78,7 +78,7 @@ def find_suite(spec: str | Path) -> Path:
 
 
 def taken_before(spec: str) -> str | None:
-    """Say that a name is taken before a file or folder that is called so too."""
+    """Return a note that the name is read as a suite, not as the file or folder of the same name."""
     name = spec.rpartition(":")[0] or spec
     if name in (*available_suites(), *CATALOGUE) and Path(name).exists():
         return f"{name} is a suite of tseval. To use your file or folder of the same name, write ./{spec}"

@@ -76,7 +76,7 @@ def _word_as_seen(word: str) -> str:
 
 
 def is_invisible(character: str, before: str = "") -> bool:
-    """Whether a character has no width and is no letter of its script, which the text before it shows."""
+    """Check whether a character has no width and is no letter of the script of the text before it."""
     if character in _JOINERS:
         return unicodedata.name(before[-1:] or "-", "").startswith(_UNJOINED)
     return unicodedata.category(character) == "Cf" or _BLANKS.match(character) is not None
@@ -110,18 +110,18 @@ def _not_composed(texts: Any) -> Any:
     return pc.not_equal(texts, composed)
 
 
-def _why(one: str, other: str) -> str:
-    """Say by which character two sentences differ that look the same, and where it stands."""
-    for text in (one, other):
+def _why(sentence: str, twin: str) -> str:
+    """Return by which character two sentences differ that look the same, and where it stands."""
+    for text in (sentence, twin):
         for place, character in enumerate(text):
             blank = character != " " and unicodedata.category(character) == "Zs"
             if blank or is_invisible(character, text[:place]):
                 return f"one has {name_of(character)} as character {place + 1}"
-    texts = (unicodedata.normalize("NFC", text) for text in (one, other))
+    texts = (unicodedata.normalize("NFC", text) for text in (sentence, twin))
     for place, (first, second) in enumerate(zip(*texts, strict=False), 1):
         if first != second:
             return f"one has {name_of(first)} and one {name_of(second)} as character {place}"
-    place = next(n for n, (a, b) in enumerate(zip(one, other, strict=False), 1) if a != b)
+    place = next(n for n, (a, b) in enumerate(zip(sentence, twin, strict=False), 1) if a != b)
     return f"one has a composed and one a decomposed letter at character {place}"
 
 
@@ -189,7 +189,7 @@ def _ending_in(marks: Sequence[str]) -> str:
 
 
 def _ends(text: str, terminator: str) -> bool:
-    """Whether a text ends in a mark, but for closing quotes, and the terminator is one too."""
+    """Check whether a text ends in a mark, but for closing quotes, and the terminator is one too."""
     bare = text.rstrip(_CLOSING)
     if bare.endswith("."):
         return terminator in ENDS_SENTENCE and "." not in bare.rsplit(maxsplit=1)[-1].removesuffix(".")

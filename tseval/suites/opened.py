@@ -124,7 +124,7 @@ def all_labels(of_cases: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:
-    """Take the ascending rows in [start, end), counted from start."""
+    """Return the ascending rows in [start, end), counted from start."""
     if isinstance(rows, range):
         return range(max(rows.start, start) - start, max(min(rows.stop, end), start) - start)
     return [row - start for row in rows if start <= row < end]

@@ -54,7 +54,7 @@ def overview_of(case: Case, slots: Sequence[Slot] = (), n_all: int | None = None
                     counts = Counter(dict(sorted(counts.items())))
                 values[name] = Counter({_as_text(value): count for value, count in counts.items()})
             else:
-                values[name] = Counter(one for texts in column for one in str(texts).split(", "))
+                values[name] = Counter(text for texts in column for text in str(texts).split(", "))
     return CaseOverview(case.name, case.n_items, case.n_items if n_all is None else n_all, items, values)
 
 

@@ -34,7 +34,7 @@ _Words = dict[str, list[list[str]]]
 
 
 def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
-    """Count the items that differ up to the end of what is compared: only these are told apart."""
+    """Count the items that differ up to the end of what is compared: only these are distinguished."""
     columns = []
     for region in sorted(regions_of(parse(prediction.formula)), key=str):
         ends = (before + length for before, length in zip(*question.span(region), strict=True))

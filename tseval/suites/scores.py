@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def chosen_score(
     score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
 ) -> Score | Normalised | None:
-    """Make one of what a user says of scores, for these suites; the mean per word is a score by itself.
+    """Return the score for these suites from a user's options; the mean per word is a score by itself.
 
     Without a score, sentences are compared by what each suite says; `by`, which may be `none`, is what their
     log-probabilities are divided by.

@@ -37,7 +37,7 @@ UNKNOWN = UNKNOWN_MARKS[0]
 def check_sentences_of(
     case: Case, terminator: str | None, known: WordsKnown | None = None
 ) -> Iterator[Found]:
-    """Check what can be told from the sentences of a case alone.
+    """Check what the sentences of a case alone can show.
 
     The terminator is added to each when it is scored; `known` tells which words a model knows, where that is
     to be checked.

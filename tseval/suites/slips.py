@@ -109,7 +109,7 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
 
 
 def _is_latin(word: str) -> bool:
-    """Whether a word is in Latin letters, as in a text that transliterates its language."""
+    """Check whether a word is in Latin letters, as in a text that transliterates its language."""
     return any(unicodedata.name(letter, "").startswith("LATIN") for letter in word)
 
 
@@ -220,7 +220,7 @@ def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
 
 
 def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
-    """Find braces that are scored as words, and names of slots that stand in a sentence as words."""
+    """Find braces that are scored as words, and names of slots that are words of a sentence."""
     line = _line(grammar, label)
     source = _source_line(grammar, label)
     names = [slot.name for slot in grammar.slots]
@@ -358,7 +358,7 @@ def _why_odd(word: str) -> str | None:
 
 
 def _place_of(grammar: Grammar, word: str, line: int) -> tuple[Path, int]:
-    """Tell where a word is written: in the lexicon, else in its sentence."""
+    """Return where a word is written: in the lexicon, else in its sentence."""
     if grammar.lexicon is not None:
         for words in grammar.lexicon.classes.values():
             for entry in words:

@@ -88,7 +88,7 @@ class Pair:
     better: list[str]  # its words
     worse: list[str]
     critical: int  # position of the first word that differs, from 0
-    number: str | None = None  # `sing` or `plur`, where it is asked for
+    number: str | None = None  # `sing` or `plur`, if the view needs it
 
     @property
     def forms(self) -> tuple[str, str]:
@@ -129,15 +129,15 @@ def _profile(pair: Pair, _: bool) -> Iterator[LastWord]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A question that can be asked of any pair."""
+    """A method that applies to any pair."""
 
     title: str  # what it asks
     ask: Callable[[Pair, bool], Iterator[LastWord]]  # about one item; a coin is thrown for each
     features: tuple[str, ...] = ()  # what a question adds to the features of its item
     needs_number: bool = False  # the case must say the number of the subject
     whole: bool = False  # sentences are shown to their end, not up to the critical word
-    twice: bool = False  # it is asked twice of each item
-    by_coin: bool = False  # the coin decides what is asked
+    twice: bool = False  # each item has two questions
+    by_coin: bool = False  # a coin chooses the question
 
 
 VIEWS = {
@@ -154,7 +154,7 @@ VIEWS = {
 
 
 def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) -> Suite:
-    """Ask a question about every item of a suite.
+    """Return a suite with another question about every item.
 
     Args:
         suite: Its cases have one contrast of two labels. Where none says the number that a verb should have,
@@ -192,7 +192,7 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
 
 
 class ViewedSuite(OpenedSuite):
-    """A suite of which something else is asked."""
+    """A suite with another method on the same items."""
 
     def __init__(self, suite: OpenedSuite, method: str) -> None:
         self.suite = suite

@@ -1,4 +1,4 @@
-"""Lists of words, by which English words are told from others, and languages from each other.
+"""Lists of words, which distinguish English words from others, and languages from each other.
 
 They are those of pyspellchecker: frequent words of films' subtitles, held to spelling dictionaries.
 """

@@ -60,8 +60,8 @@ def _write_jsonl(blocks: Iterable[Case], out: IO[bytes]) -> None:
     for case in blocks:
         row = {name: getattr(case, name) for name in ("construction", "phenomenon", "dependency")}
         for item in case.items():
-            own = {"sentences": item.sentences, "features": item.features}
-            out.write(encode({"case": item.case, "item": item.index, **own, **row}).encode() + b"\n")
+            content = {"sentences": item.sentences, "features": item.features}
+            out.write(encode({"case": item.case, "item": item.index, **content, **row}).encode() + b"\n")
 
 
 def _write_parquet(blocks: Iterable[Case], out: IO[bytes]) -> None:

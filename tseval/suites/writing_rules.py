@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def terminator_of(spec: str | Path) -> str | None:
-    """Tell what ends the sentences of a suite when they are scored; those of data end as they stand."""
+    """Return what ends the sentences of a suite when they are scored; those of data keep their end."""
     if isinstance(spec, str) and names_language(spec):
         return None
     path, _ = locate_suite(spec)

@@ -36,7 +36,7 @@ class Cell(nn.Module):
     name: ClassVar[str]  # what `--arch` calls it; a class without a name of its own is a base of others
     n_states: ClassVar[int] = 1  # tensors that make up the state; the first is the output
     # Whether `project` costs so much that a language model should project each distinct word of a window only
-    # once. Dropout then drops the same of a word wherever it stands in a window.
+    # once. Dropout then drops the same units of a word everywhere in a window.
     costly_projection: ClassVar[bool] = False
     # Options that the cell got when there were checkpoints of it. At their default they leave no trace in a
     # model's sizes, so that fingerprints and resume files stay what they were.
@@ -156,8 +156,8 @@ class AdditiveCell(Cell):
             given = [tensor.detach().requires_grad_() for tensor in (drive, *before)]
             after = self.update(given[0], tuple(given[1:]))
         wanted = *given, *self.update_parameters
-        found = torch.autograd.grad(after, wanted, slopes, materialize_grads=True)
-        return found[0], found[1 : 1 + self.n_states], found[1 + self.n_states :]
+        gradients = torch.autograd.grad(after, wanted, slopes, materialize_grads=True)
+        return gradients[0], gradients[1 : 1 + self.n_states], gradients[1 + self.n_states :]
 
     def step(self, projected: Tensor, state: State) -> State:
         """Advance by one word; see `Cell.step`."""
@@ -264,10 +264,10 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
         if name not in defaults:
             hint = suggest(str(name), defaults, "Options")
             raise ModelError(f"{cell.__name__} has no option {name!r}. {hint}")
-        wanted, found = type(defaults[name]), type(value)
-        if found is not wanted and not (wanted is float and found is int):
+        wanted, actual = type(defaults[name]), type(value)
+        if actual is not wanted and not (wanted is float and actual is int):
             raise ModelError(
-                f"option {name} must be of type {wanted.__name__}, not {found.__name__}: {value!r:.60}"
+                f"option {name} must be of type {wanted.__name__}, not {actual.__name__}: {value!r:.60}"
             )
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ModelError(f"option {name} must be at most {LARGEST:,}, not {value:,}")

@@ -27,7 +27,7 @@ class URN(Cell):
     its vector, and so does this cell where the input has that width; from any other width, a learned linear
     map leads there, so that large vocabularies and further layers are possible. A language model computes the
     exponential once for each distinct word of a window, in training too: dropout, which acts on x_t, then
-    drops the same of a word wherever it stands in the window.
+    drops the same units of a word everywhere in the window.
     """
 
     name = "urn"
@@ -73,9 +73,9 @@ def rotation(skew: Tensor) -> Tensor:
     # Halved to a norm below 1/2, each matrix by itself: what a word does must not depend on its neighbours.
     halvings = (norms.frexp().exponent + 1).clamp(0, MAX_HALVINGS)
     small = skew * 0.5**halvings
-    result = one = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
+    result = identity = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
     for k in range(TERMS[skew.dtype], 0, -1):
-        result = one + small @ result / k
+        result = identity + small @ result / k
     for done in range(int(halvings.max())):
         result = torch.where(done < halvings, result @ result, result)
     return result

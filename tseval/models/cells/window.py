@@ -181,9 +181,9 @@ class Kernels:
             drive, before, after = at
             first, *others = slopes
             first = (first if product is None else first + product) + output
-            found = cell.update_backward(drive.clone(), before, after, (first, *others))
-            totals = tuple(total + part for total, part in zip(totals, found[2], strict=True))
-            return found[0].to(low), found[1], totals
+            gradients = cell.update_backward(drive.clone(), before, after, (first, *others))
+            totals = tuple(total + part for total, part in zip(totals, gradients[2], strict=True))
+            return gradients[0].to(low), gradients[1], totals
 
         self.advance, self.retreat = _compiled(advance), _compiled(retreat)
 
@@ -195,8 +195,8 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     the code of each cell is its own. Random numbers stay those of plain operations.
     """
     plain = cast("FunctionType", function)
-    own = FunctionType(plain.__code__.replace(), plain.__globals__, closure=plain.__closure__)
-    return torch.compile(own, fullgraph=True, dynamic=False, options={"fallback_random": True})
+    copied = FunctionType(plain.__code__.replace(), plain.__globals__, closure=plain.__closure__)
+    return torch.compile(copied, fullgraph=True, dynamic=False, options={"fallback_random": True})
 
 
 class _FusedWindow(torch.autograd.Function):

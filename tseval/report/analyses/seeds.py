@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.comparisons import SEED_COLUMNS, SeedTable, marks_of_seeds, seed_means
+from tseval.analysis.comparisons import SEED_COLUMNS, SeedTable, seed_means
 from tseval.analysis.features import require_features
 from tseval.analysis.intervals import confidence_percent
-from tseval.analysis.rows import ROW, row_places
 from tseval.report.analyses.published_beside import in_common, rank_beside
 from tseval.report.document import Document, Field, Grid, Line
-from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
+from tseval.report.layout import in_full, labelled, rows_and_means
 from tseval.report.notes import measured_at_default, not_told_apart
 from tseval.report.numbers import NOT_ROUNDED, TRUNCATED, format_rank_set, with_spread
 from tseval.report.opened import INTERVAL, RunSet, analysis_document, interval_note
-from tseval.report.panels import Axis, Panel, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,47 +110,6 @@ def _about_ranks(seed_means: SeedTable, grouped: bool) -> Iterator[str]:
         f"together, {of}."
     )
     yield from not_told_apart(seed_means.ranks, list(seed_means.of_rows))
-
-
-def row_bars(analysis: Document, title: str, opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Panel:
-    """Return the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020.
-
-    Of a group of several runs, each run is a point beside the bar.
-    """
-    records = analysis.records
-    columns = list(records.columns)
-    heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]
-    rows = records[records[ROW[2]].notna()]
-    models = rows["model"].unique()
-    ticks = _ticks(rows.loc[rows["model"] == models[0], heads])
-    placed = rows.assign(place=rows.groupby("model").cumcount() + 1).dropna(subset="accuracy")
-    lines = [
-        replace(line, points=_points(opened, groups.get(line.name, ())))
-        for line in lines_of(placed, "place", "accuracy", models)
-    ]
-    return Panel(title, lines, y=Axis("accuracy", (0, 1)), words=ticks)
-
-
-def _points(opened: RunSet, runs: Sequence[str]) -> list[tuple[float, float]]:
-    """Return the place of each row and the accuracy of each run in it, on what all of the runs can decide."""
-    if len(runs) < 2:
-        return []
-    correct, decidable = marks_of_seeds([opened.verdicts[run] for run in runs])
-    _, row_of = row_places(opened.verdicts[runs[0]], ())
-    return [
-        (row + 1, float(share))
-        for row in range(int(row_of.max()) + 1)
-        if (items := decidable & (row_of == row)).any()
-        for share in correct[items].mean(axis=0)
-    ]
-
-
-def _ticks(rows: pd.DataFrame) -> list[str]:
-    """Return the names of rows, with the phenomenon where two have one name."""
-    labels = row_labels(rows)
-    shared = Counter(labels)
-    named = zip(labels, rows["phenomenon"], strict=True)
-    return [f"{label}, {phenomenon.lower()}" if shared[label] > 1 else label for label, phenomenon in named]
 
 
 def _grid(seed_means: SeedTable, suite: str, grouped: bool, beside: Beside | None) -> Grid:

@@ -32,7 +32,7 @@ class Tree:
     genre: str | None  # where the treebank says it
 
     def text(self, changed: int | None = None, form: str = "") -> str:
-        """Write the sentence as it stands in the treebank, one of its words changed."""
+        """Return the sentence as in the treebank, with one of its words changed."""
         parts = [(form if changed == first else text) + " " * space for text, space, first, _ in self.pieces]
         return "".join(parts).strip()
 
@@ -52,7 +52,7 @@ class Tree:
         ]
 
     def stands_alone(self, position: int) -> bool:
-        """Whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
+        """Check whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
         at = next((at for at, piece in enumerate(self.pieces) if piece[2:] == (position, position + 1)), None)
         if at is None:
             return False

@@ -46,7 +46,7 @@ def convert(
     """Find the agreement examples of files of one kind, which their content tells, and count what was read.
 
     They are treebanks in CoNLL-U; tables of Linzen et al. 2016; or texts with gold files beside them, and may
-    be compressed. Without a source each is one called like its file. In treebanks Penn tags may stand in for
+    be compressed. Without a source each is one called like its file. In treebanks, Penn tags may replace
     words that are not frequent. The examples are as `read_examples` gives them, each verb of a sentence once.
     """
     kinds = [_kind(file) for file in files]
@@ -82,7 +82,7 @@ def convert(
 
 
 def _kind(path: Path) -> str:
-    """Tell what a file is by its beginning; a treebank's name may tell too, for a message about its lines."""
+    """Return the kind of a file by its beginning; a treebank also by its name, for messages on its lines."""
     name = bare_name(path)
     if name.endswith(".text"):
         return "pairs"

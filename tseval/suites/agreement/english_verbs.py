@@ -8,7 +8,7 @@ from tseval.suites.inflection import IRREGULAR, add_s, remove_s
 
 # A clitic `'s` is `has` or `is` by its lemma.
 CLITICS = {("'s", "have"): "'ve", ("’s", "have"): "’ve", ("'s", "be"): "'re", ("’s", "be"): "’re"}
-# Penn tags stand in for rare words in Linzen's table.
+# Penn tags replace rare words in Linzen's table.
 TAGS = {"VBZ": "VBP", "VBP": "VBZ"}
 _PLURALS = IRREGULAR | {"'s": "'re", "’s": "’re"}
 _SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve", "'s"), ("’ve", "’s")]}
@@ -38,7 +38,7 @@ def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str
 
 
 def number_of(form: str, opposite: str) -> str | None:
-    """Tell the number of a form by the other form of the same verb; None where the two do not tell."""
+    """Return the number of a form by the other form of the same verb; None where the two do not tell."""
     for singular, plural, number in ((form, opposite, SINGULAR), (opposite, form, PLURAL)):
         if IRREGULAR.get(singular) == plural or plural in {remove_s(singular), singular.removesuffix("s")}:
             return number if singular != plural else None

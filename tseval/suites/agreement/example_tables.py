@@ -115,7 +115,7 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
 
 
 def _check_words(table: pa.Table, place: Place) -> None:
-    """Hold every row to its sentence: the forms stand where it says."""
+    """Check every row against its sentence: the forms are at the stated positions."""
     words = [sentence.split() for sentence in column_values(table, "sentence")]
     for which in ("subj", "verb"):
         if not {f"{which}_index", f"{which}_form"} <= set(table.column_names):

@@ -60,7 +60,7 @@ class SeenForms:
         return self._seen.get(_paradigm(word, self.feature), {})
 
     def may_be(self, word: Word, form: str) -> bool:
-        """Whether a form is found with the word's own value, in any mood: *gebe*, of *er* and of *ich*."""
+        """Check whether a form was seen with the word's value, in any mood: *gebe*, of *er* and *ich*."""
         key = _paradigm(word, self.feature, "Mood"), word.values[self.feature]
         return form in self._any_mood.get(key, ())
 
@@ -82,12 +82,12 @@ def with_capitals(word: str, model: str) -> str:
 
 
 def is_elided(form: str) -> bool:
-    """Whether a form has lost its last sound before the next word: *l'*."""
+    """Check whether a form has lost its last sound before the next word: *l'*."""
     return len(form) > 1 and form[-1] in "'’" and form[-2].isalpha()
 
 
 def sound_alike(first: str, second: str) -> bool:
-    """Whether two forms begin alike for a word before them: both with a vowel, or an h, or neither."""
+    """Check whether two forms begin alike for a word before them: both with a vowel, or an h, or neither."""
     return len({normalize("NFD", form)[:1].lower() in "aeiouyh" for form in (first, second)}) == 1
 
 
@@ -107,9 +107,9 @@ def other_forms(
 
     `before` is the lemma of the word before it.
     """
-    own, form = word.values[feature], word.values[FORM]
+    value_of_word, form = word.values[feature], word.values[FORM]
     known = [(table.origin, table.of(word)) for table in tables]
-    values = {value for _, forms in known for value in forms} - {own}
+    values = {value for _, forms in known for value in forms} - {value_of_word}
     by_form: dict[str, tuple[list[str], str]] = {}
     reason, changes = NO_FORM, any(before in table.elided for table in tables)
     for value in sorted(values if wanted is None else values & {wanted}):
@@ -121,7 +121,7 @@ def other_forms(
             reason = SEVERAL
         elif other == lowered(form):
             reason = SAME
-        elif any(other in forms.get(own, ()) for _, forms in known) or any(
+        elif any(other in forms.get(value_of_word, ()) for _, forms in known) or any(
             table.may_be(word, other) for table in tables
         ):
             reason = AMBIGUOUS

@@ -28,8 +28,8 @@ PUBLISHED_COLUMNS = ("sentence", "subj_pos", "verb_pos", "last_intervening", *WH
 def read_linzen_table(path: Path, source: str, shares: Shares, tally: Tally) -> Iterator[Example]:
     """Read the table of Linzen et al. 2016, line by line.
 
-    Positions in it count from 1. In its column `sentence`, which is the one taken, tags stand in for rare
-    words, verbs too: the opposite of `VBZ` is `VBP`. It is quoted as CSV.
+    Positions in it count from 1. Its column `sentence`, which is read, has tags instead of rare words, verbs
+    too: the opposite of `VBZ` is `VBP`. It is quoted as CSV.
     """
     for place, row in read_table(path, quotes=True):
         tally.n_sentences += 1

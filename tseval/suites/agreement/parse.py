@@ -54,7 +54,7 @@ class ParsedWord:
 
 
 def is_tree(heads: Sequence[int]) -> bool:
-    """Whether words hang together under one root, which is its own head.
+    """Check whether words hang together under one root, which is its own head.
 
     >>> is_tree([1, 1, 1]), is_tree([0, 1]), is_tree([0, 2, 1]), is_tree([])
     (True, False, False, False)
@@ -112,7 +112,7 @@ class Parser:
             yield number, [_words(sentence, tokenised) for sentence in sentences]
 
     def _given(self, line: str) -> Any:
-        """Take the words as they are, and the line as one sentence: the parser may not split it."""
+        """Keep the words, and the line as one sentence: the parser may not split it."""
         from spacy.tokens import Doc  # noqa: PLC0415 - an optional dependency
 
         words = line.split()
@@ -126,7 +126,7 @@ class Parser:
 
 
 def _words(sentence: Any, tokenised: bool) -> list[ParsedWord]:
-    """Take over a sentence, with positions of its own."""
+    """Add a sentence, with its positions."""
     first: int = sentence.start
     return [
         ParsedWord(
@@ -153,7 +153,7 @@ def open_parser(name: str) -> Parser:
         )
     try:
         pipeline = spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
-    except Exception as error:  # whatever a broken or strange model makes spaCy raise
+    except Exception as error:  # a broken model may make spaCy raise anything
         explanation = first_line(error)
         raise ModelError(
             f"--parser {name}: spaCy cannot open this as a model ({explanation}).\n"
@@ -198,7 +198,7 @@ class Text:
 
 
 def open_source_text(path: Path, tokenised: bool) -> Text:
-    """Read a text once, so that what is wrong with it is said before hours of parsing.
+    """Read a text once, so that its errors are known before hours of parsing.
 
     It is running text; or, tokenised, one sentence a line with its words between spaces, or a treebank in
     CoNLL-U (`.conllu`), of which the words are taken and the trees left. Each may be compressed (`.gz`).
@@ -285,7 +285,7 @@ def parse_text(
 ) -> Parsed | None:
     """Write the trees of a text, or go on with it; a file that is complete is only looked at, and gives None.
 
-    A sentence for which the parser gives no tree is left out and counted. Progress is told in lines done, of
+    A sentence for which the parser gives no tree is left out and counted. Progress is in lines: done, and
     all.
     """
     form = "one sentence a line" if text.tokenised else "running text"
@@ -364,7 +364,7 @@ def _partial(output: Path) -> Iterator[IO[bytes]]:
 
 
 def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
-    """Say how far a parse was, and leave nothing in the file but what was complete then."""
+    """Return how far a parse was, and leave nothing in the file but what was complete then."""
     record = _record(output)
     parsed = Parsed(about)
     if record.exists():

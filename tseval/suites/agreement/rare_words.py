@@ -51,7 +51,7 @@ def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
 
 
 def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Example:
-    """Write an example of a sentence with tags in place of rare words; `kept` are in lower case."""
+    """Write an example of a sentence with tags instead of rare words; `kept` are in lower case."""
     if not sentence.penn:
         raise SuiteError(
             f"{example.source}: --frequent replaces rare words by Penn tags, but column 5 of this treebank "

@@ -52,7 +52,7 @@ class Word:
 
 @dataclass(slots=True)
 class Block:
-    """What stands in the braces of `pattern` or `without`."""
+    """The content of the braces of `pattern` or `without`."""
 
     nodes: list[str] = field(default_factory=list)  # in the order in which they are named
     # Nodes, and what has to hold of the words at their positions.
@@ -148,7 +148,7 @@ def _candidates(block: Block, words: Sequence[Word], match: Mapping[str, int], n
 
 
 def _holds(block: Block, words: Sequence[Word], match: Mapping[str, int], node: str) -> bool:
-    """Whether all that is said of a node, and of others that have a place, is so."""
+    """Check whether all conditions on a node, and on others that have a place, hold."""
     return all(
         condition(words, *(match[node] for node in nodes))
         for nodes, condition in block.conditions
@@ -168,7 +168,7 @@ class RequestFile:
 
     @property
     def needs(self) -> set[str]:
-        """The features that are asked for, without those that a word must lack."""
+        """The features that a word must have, without those that it must lack."""
         return {
             name
             for request in self.requests
@@ -313,7 +313,7 @@ def _edge(reader: _Reader, block: Block, head: str, accepts: Callable[[str], boo
 
 
 def _feature(reader: _Reader) -> str:
-    """Read the name of a feature; one of a layer, `Number[abs]`, may stand in quotation marks."""
+    """Read the name of a feature; one of a layer, `Number[abs]`, may be in quotation marks."""
     if quoted := reader.take(_STRING):
         return quoted[1]
     return reader.need(_FEATURE, "a feature, such as Number, lemma or upos")[0]
@@ -370,7 +370,7 @@ def _relation(reader: _Reader) -> str:
 
 
 def _read_label(reader: _Reader) -> Callable[[str], bool]:
-    """Read what stands in `-[...]->`: labels, `^` for all others, or parts: `1=nsubj, 2<>pass, !2`."""
+    """Read the content of `-[...]->`: labels, `^` for all others, or parts: `1=nsubj, 2<>pass, !2`."""
     parts = []
     while match := reader.take(re.compile(r"!\s*([12])|([12])\s*(=|<>)")):
         labels = (lambda part: part != "") if match[1] else _read_values(reader, _relation)

@@ -27,7 +27,7 @@ def counts_and_reasons(
     totals: str, counted_by: Iterable[tuple[Any, int | None]], left_out: Counter[str], heading: str = "",
     align: str = "left",
 ) -> str:  # fmt: skip
-    """Say in tables how many there are, by something and the number of attractors, and what was left out."""
+    """Return tables of counts by something and by the number of attractors, and what was left out."""
     from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
 
     counts = Counter(counted_by)

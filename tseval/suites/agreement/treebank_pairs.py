@@ -214,7 +214,7 @@ def _row(
 
 
 def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[str, Any]:
-    """Say what stands between a word and the one that it agrees with."""
+    """Return the words between a word and the one that it agrees with."""
     values = tree.words[controller].values
     first, last = sorted((controller, target))
     between = [
@@ -234,7 +234,7 @@ def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[s
 
 
 def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Make a table; columns without any value are left out."""
+    """Return a table; columns without any value are left out."""
     names = dict.fromkeys(name for row in rows for name in row)
     return filled(pa.table({name: [row.get(name) for row in rows] for name in names}))
 

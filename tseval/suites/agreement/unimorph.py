@@ -74,7 +74,7 @@ class ListedForms:
         return by_value
 
     def may_be(self, word: Word, form: str) -> bool:
-        """Whether a form is listed with the word's own value, in whatever mood."""
+        """Check whether a form is listed with the word's value, in any mood."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
         value_here = word.values.get(self.feature)
         return "Mood" in word.values and any(

@@ -57,7 +57,7 @@ def read_agreement(reading: TableReading) -> tuple[Case, ...]:
 
 
 def _entries(table: pa.Table) -> pa.Table:
-    """Say of every example which sentence it is from, and which verb it is about."""
+    """Return of every example which sentence it is from, and which verb it is about."""
     columns = ("sentence", "number", "verb_form", "opp_verb_form")
     texts: list[list[Any]] = [table[name].to_pylist() for name in columns]
     sentences, *verbs = texts
@@ -69,7 +69,7 @@ def _entries(table: pa.Table) -> pa.Table:
 
 
 def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:
-    """Make items of examples: each sentence with the verb as found, and in the other number."""
+    """Return items of examples: each sentence with the verb as found, and in the other number."""
     as_found: list[str] = []
     changed: list[str] = []
     for row in table.select(["sentence", "verb_index", "opp_verb_form"]).to_batches():

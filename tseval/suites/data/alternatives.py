@@ -96,7 +96,7 @@ def sum_of(n_good: int, n_bad: int) -> str:
 class Alternatives:
     """What several words in one cell mean."""
 
-    formula: Callable[[int, int], str]  # what is asked, by the most that a cell has of either kind
+    formula: Callable[[int, int], str]  # the prediction, by the most words that a cell has of either kind
     meaning: str
 
 

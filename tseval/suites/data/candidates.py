@@ -26,7 +26,7 @@ MASK = re.compile(r"\[MASK\]|\[BLANK\]|<mask>|<blank>|\*\*\*mask\*\*\*|_{2,}", r
 
 
 def fills(columns: Header) -> bool:
-    """Whether a pair of columns holds what is put into the sentence of a third."""
+    """Check whether a pair of columns holds what is put into the sentence of a third."""
     pair, frame = columns.pair(), frame_of(columns)
     return pair is not None and frame is not None and frame not in pair
 
@@ -92,18 +92,18 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
 
 def _options(place: str, given: Json) -> list[str]:
     """Read candidates: a list, one as JSON or Python writes it, or a cell parted by | ; / or commas."""
-    found: Json = given
+    options: Json = given
     if isinstance(given, str):
         text = given.strip()
         if text.startswith("["):
             try:
-                found = json.loads(text)
+                options = json.loads(text)
             except ValueError:  # ['laughs', 'laugh'], as Python prints it
-                found = [one or other for one, other in re.findall(r"'([^']*)'|\"([^\"]*)\"", text)]
+                options = [single or double for single, double in re.findall(r"'([^']*)'|\"([^\"]*)\"", text)]
         else:
             mark = next((mark for mark in "|;/," if mark in text), "|")
-            found = [*text.split(mark)]
-    texts = [text_in(one) for one in found] if isinstance(found, list) else []
+            options = [*text.split(mark)]
+    texts = [text_in(option) for option in options] if isinstance(options, list) else []
     if len(texts) < 2 or not all(texts) or len({*texts}) < len(texts):
         raise SuiteError(
             f"{place}: the candidates are {quoted_text(str(given), 60)}, but there must be at least two "

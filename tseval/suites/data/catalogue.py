@@ -376,7 +376,7 @@ def published_at(path: Path) -> Published | None:
 
 
 def columns_at(path: Path, columns: Mapping[str, str] | None) -> dict[str, str] | None:
-    """Say how the tables at a path are read: as their user says, else as a published set is."""
+    """Return how the tables at a path are read: as their user says, else as a published set is."""
     published = published_at(path)
     return {**(published.columns if published else {}), **(columns or {})} or None
 

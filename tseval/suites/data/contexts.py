@@ -40,7 +40,7 @@ def read_contexts(reading: TableReading) -> tuple[Case, ...]:
 
 
 def _crossed(reading: TableReading) -> Iterator[DataItem]:
-    # An item is asked about twice, and BabyLM's files hold each a second time, its halves exchanged.
+    # An item makes two questions, and BabyLM's files hold each item twice, the second with halves exchanged.
     numbers: dict[frozenset[str], str] = {}
     given = roles_given(reading.options)
     columns = {name: given.get(name, name) for name in CONTEXT_COLUMNS}

@@ -30,7 +30,7 @@ _NUMBERS_THAT_NAME = ("template", "item", "frame", "lemma", "verb", "noun", "gro
 
 
 def differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """Tell which words differ: of sentences of one length each word, else what their ends do not share."""
+    """Return which words differ: of sentences of one length each word, else what their ends do not share."""
     shortest = min(map(len, sentences))
     if len(sentences) == 2 and len(sentences[0]) == len(sentences[1]):
         apart = [word != other_word for word, other_word in zip(*sentences, strict=True)]
@@ -76,7 +76,7 @@ def with_critical(suite: Suite) -> Suite:
 
 
 def cluster_data(suite: Suite, columns: Sequence[str]) -> Suite:
-    """Say which columns name what items share (`tseval.items.cluster_by`); `critical` may be one of them."""
+    """Return the columns that name what items share (`tseval.items.cluster_by`); `critical` may be one."""
     tables = (table for case in suite.cases for table in (case.features, case.entries))
     is_column = any(CRITICAL in table.column_names for table in tables)
     return cluster_by(suite if is_column or CRITICAL not in columns else with_critical(suite), columns)

@@ -1,7 +1,7 @@
 """Designs: items whose sentences differ in conditions, and whose regions are compared.
 
-A formula is what the user predicts. Without one, the effect of every condition against the first is asked
-for, in the region that is called critical; of four conditions in two factors, whether the effect of one is
+A formula is what the user predicts. Without one, the prediction is the effect of every condition against the
+first, in the region that is called critical; of four conditions in two factors, whether the effect of one is
 larger under the first level of the other. Nothing in a table says which condition is harder: the sign of an
 effect does.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tseval.suites.data.roles import Header
 
 
-# Regions that are compared where nothing else is said.
+# Regions that are compared by default.
 _CRITICAL = ("critical", "crit", "target", "disambiguation", "disambiguating", "disamb", "disambig")
 # Columns that are regions, as published.
 _PUBLISHED = {
@@ -91,7 +91,7 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
 
 
 def ask_design(entries: Sequence[DataItem], reading: TableReading) -> Question:
-    """Ask what should hold of the regions of a case: what the user predicts, or effects of its conditions."""
+    """Return the question of a case on regions: the user's predictions, or effects of its conditions."""
     lengths, region_numbers = {}, {}
     for label in entries[0].regions:
         order = _order(entries, label)
@@ -152,7 +152,7 @@ def _refuse_empty(
 
 
 def _order(entries: Sequence[DataItem], label: str) -> list[str]:
-    """Order the regions of a condition as they stand in its items, some of which may lack some."""
+    """Return the regions of a condition in the order of its items, which may lack some of them."""
     order: list[str] = []
     seen: set[tuple[str, ...]] = set()
     for entry in entries:

@@ -110,7 +110,7 @@ class TableReading:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """What a table holds in place of a feature."""
+    """What a table holds instead of a feature."""
 
     kind: str  # of Python's types
 
@@ -143,7 +143,7 @@ def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], r
 
 
 def without_mark(text: str) -> str:
-    """Take the mark of judgement off a sentence, if it has one.
+    """Return a sentence without its mark of judgement, if it has one.
 
     >>> without_mark("* the author laugh ."), without_mark("??the author laugh ."), without_mark("the author")
     ('the author laugh .', 'the author laugh .', 'the author')
@@ -196,7 +196,7 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
 
 
 def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> TableRow:
-    """Say where a record stands in the table; what is not said is taken from the next wider name."""
+    """Return the row of a record in the table; a missing name is that of the next wider level."""
     case, construction, phenomenon, dependency = (
         text_in(value_of(record, columns.get(name))) or None for name in ROW_NAMES
     )
@@ -275,6 +275,6 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
 
 
 def data_set(reading: TableReading, cases: tuple[Case, ...]) -> DataSet:
-    """Make a set of cases, which has the name of its file unless the user names it."""
+    """Return a set of cases, which has the name of its file unless the user names it."""
     regions = any(isinstance(case.question, Regions) for case in cases)
     return DataSet(reading.name, reading.name, None, "regions" if regions else "sentence", cases)

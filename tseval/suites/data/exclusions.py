@@ -123,7 +123,7 @@ def leave_out(
 
 
 def _among(case: Case, ids: Sequence[int | str]) -> NDArray[np.bool_]:
-    """Tell which items of a case have one of these ids, (items,)."""
+    """Return which items of a case have one of these ids, (items,)."""
     return np.asarray(pc.is_in(_ids_of(case), value_set=pa.array(list(map(str, ids)), pa.string())))
 
 

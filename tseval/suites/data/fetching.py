@@ -49,8 +49,8 @@ def fetch_files(
 ) -> str:
     """Download the files of a data set into a folder, which appears when all are there and checked.
 
-    `digest_of` gives the digest of the suite in a folder, read by columns; it is given back. Progress is told
-    in files done, of all.
+    `digest_of` gives the digest of the suite in a folder, read by columns; it is returned. Progress is in
+    files: done, and all.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as made:
@@ -85,7 +85,7 @@ def fetch_files(
 
 
 def _by_other_means(published: Published, folder: Path) -> str:
-    """Say what to bring where there is no network, and where to."""
+    """Return what to bring where there is no network, and where to."""
     files = [
         place if place.endswith(f"/{name}") else f"{place} as {name}"
         for name, place in published.files.items()
@@ -110,10 +110,10 @@ def _download(address: str, path: Path) -> None:
 
 
 def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Callable[[str, Path], object]]:
-    """Say which files there are and where, and give what puts one into its place.
+    """Return the files and where they are, and a function that copies one to its path.
 
-    Git names all that it fetches by checksums over the content, from the files up to the commit: whatever
-    is found under the commit's id is what its authors put there.
+    Git names all that it fetches by checksums over the content, from the files up to the commit. So
+    everything under the commit's id comes from its authors.
     """
     source, folder = published.source, published.folder
     if source is None:

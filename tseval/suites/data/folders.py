@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# What lies beside data and is none, whatever its ending.
+# Files beside data that are no data, with any ending.
 _ABOUT = re.compile(
     r"(licen[cs]e|copying|notice|readme|changelog|changes|citation|authors|contributing|requirements|"
     r"dataset_infos?|metadata|croissant|config|package)", re.IGNORECASE,
@@ -26,7 +26,7 @@ _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
 def is_data(path: Path) -> bool:
-    """Whether a path is a file of data, or a folder of such files rather than of grammars."""
+    """Check whether a path is a file of data, or a folder of such files rather than of grammars."""
     if path.is_dir():
         grammars = any(path.glob("*.jinja")) or (path / "suite.yaml").exists()
         return not grammars and any(_why_not(file) is None for file in _walk(path))
@@ -34,7 +34,7 @@ def is_data(path: Path) -> bool:
 
 
 def not_a_suite(path: Path) -> SuiteError:
-    """Say that a file is no suite by its ending, and under which name its content would be read."""
+    """Return the error for a file whose ending is none of a suite, with a name that tseval reads."""
     try:
         line = next(read_lines(path), ("", ""))[1]
     except TsevalError:
@@ -64,7 +64,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _why_not(file: Path) -> str | None:
-    """Say why a file is not looked into; None for one that may hold data."""
+    """Return why a file is not looked into; None for one that may hold data."""
     name = bare_name(file)
     if name.endswith(".gold"):
         return "it belongs to a .text"
@@ -114,7 +114,7 @@ def set_name_of(file: Path) -> str:
 
 
 def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
-    """Tell files apart by names; by folders where all have the same name (`eng/data.tsv`); else by paths.
+    """Return distinct names of files: their names, their folders if the names are equal, or their paths.
 
     The parts that a table was cut into, as on the Hugging Face hub, are one.
     """

@@ -1,4 +1,4 @@
-"""How the parts of a text that stand in several columns become one text: with a space, or without one.
+"""How the parts of a text in several columns become one text: with a space, or without one.
 
 Chinese, Japanese, Thai, Khmer and Lao have no spaces between words, an elided word (`l’`) has none behind it,
 and a comma has none before it. Where there is none, a boundary stays that no model and no reader sees

@@ -25,7 +25,7 @@ _LABELS = {
 
 
 def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
-    """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
+    """Return which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
     if (better := columns.options.get("better")) and "predict" in columns.options:
         raise SuiteError(
             "--columns: the settings better= and predict= cannot be used together.\n  Leave one of them out."

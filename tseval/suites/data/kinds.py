@@ -40,7 +40,7 @@ def methods_of(path: Path) -> tuple[str, ...]:
 
 
 def kind_of(file: Path, options: Mapping[str, str]) -> str | None:
-    """Name what a file holds, one of the readers below; None where nothing in it says what could be asked."""
+    """Name what a file holds, one of the readers below; None if nothing in it fits a reader."""
     ending, kind = Path(bare_name(file)).suffix, "table"
     if ending == ".json":
         kind = json_kind(file) or ""

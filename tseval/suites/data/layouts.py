@@ -6,10 +6,10 @@
     alternating    lines by turns, the worse one first (Zorro, Huebner et al. 2021); the other way round,
                    `alternating-good-first`
     TEMPLATE       a column a region: `Start {Transitive|Intransitive} {,|} NP *Verb Rest` takes each
-                   alternative for a condition, and compares what stands under `*Verb`
+                   alternative for a condition, and compares the words under `*Verb`
 
 Where sentences have labels, items are pairs. Where they have conditions alone, items are designs: regions are
-compared as a formula says, or the effect of the second condition against the first is asked for.
+compared as a formula says, or the effect of the second condition against the first is predicted.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _grouped(
 
 
 def _item(sentences: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
-    """Make an item of its sentences; what differs among their rows is no feature of it."""
+    """Return an item of its sentences; what differs among their rows is no feature of it."""
     first, *others = sentences.values()
     features = {
         name: value
@@ -222,7 +222,7 @@ def _item(sentences: Mapping[str, Sentence], item: str, whole: bool = False) -> 
 
 
 def _predicted(names: Mapping[str, str], reading: TableReading) -> list[str]:
-    """Name the conditions that the prediction is about; all where none of them stands in it."""
+    """Return the conditions that the prediction names; all if it names none."""
     formula = reading.options["predict"]
     named = {*re.findall(r"([^\W\d]\w*)\.", formula), *re.findall(r"%([^%]+)%", formula)}
     return [condition for condition, name in names.items() if name in named] or [*names]

@@ -67,7 +67,7 @@ class Roles:
 
 
 def find_roles(columns: Header) -> Roles | None:
-    """Say what the columns of a table of pairs are; None if it holds none."""
+    """Return what the columns of a table of pairs are; None if it holds none."""
     if (parts := _parts(columns)) is None:
         return None
     entries = {name.removesuffix(ENTRY): name for name in columns.names if name.endswith(ENTRY)}
@@ -112,7 +112,7 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     """Read the pairs of a file: two sentences a row, or two continuations of a prefix.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
-    table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
+    table a pair belongs to; without them, the file's name does. A case of several phenomena, and no
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
     records = list(_with_roles(file, reading.options))

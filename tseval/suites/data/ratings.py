@@ -113,7 +113,7 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     if (chosen := reading.options.get("contradictions", DROP)) != DROP:
         raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
-    n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
+    n_missing: dict[str, int] = {}  # texts instead of a rating, with their counts
     n_single = 0  # ratings that are missing among others of their sentence
     for file, stem in reading.files.items():
         for place, record in _records(file, reading):
@@ -154,7 +154,7 @@ NOT_AVAILABLE = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 
 
 def _not_available(record: Mapping[str, Json]) -> str | None:
-    """Return what stands in the place of a rating that is missing; None where there is one, or a list."""
+    """Return the text instead of a missing rating; None if there is a rating, or a list."""
     name = RATING if RATER in record or record.get(ALL_RATINGS) is None else ALL_RATINGS
     if name not in record:
         return None if ALL_RATINGS not in record else ""
@@ -319,7 +319,7 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
             f"  Write a value in the column {RATER!r} or {ALL_RATINGS!r} of this row."
         )
     errors = standard_errors([rated.single for rated in sentences])
-    # What differs among the rows of a sentence is said of who rated it.
+    # Columns that differ among the rows of a sentence are about its raters.
     shared_features = set.intersection(*(set(rated.item.features) for rated in sentences))
     return [
         replace(rated, item=_with(rated.item, shared_features), se=error, n=len(rated.single))

@@ -78,7 +78,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
 
 
 def _read_as(kind: str, file: Path, reading: TableReading) -> str:
-    """Say how a file was read, and which of its columns were not used."""
+    """Return how a file was read, and which of its columns were not used."""
     names = reading.unused.get(str(file), [])
     named_columns = [
         *names[:MOST_UNUSED],
@@ -168,7 +168,7 @@ _ODD = {
 
 
 def _odd_words(cases: Sequence[Case]) -> Iterator[str]:
-    """Say how many sentences hold several words in one place, or the mark of a missing value; quote one."""
+    """Yield how many sentences hold several words in one place, or the mark of a missing value; quote one."""
     columns = [case.sentences[label] for case in cases for label in case.labels]
     for pattern, explanation in _ODD.items():
         matches = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
@@ -209,7 +209,7 @@ def _refuse_unknown(file: Path, options: Mapping[str, str]) -> None:
 
 
 def what_was_read(suite: Suite) -> str:
-    """Say in one line what was read of which files of data, what was not and why, and what was left out."""
+    """Return one line on the files of data: what was read, what was not and why, and what was left out."""
     read: list[str] = []
     left: list[str] = []
     for name, what in (suite.files or {}).items():

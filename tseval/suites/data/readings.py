@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def follows(columns: Header) -> str | None:
-    """Return the column of words that follow a sentence, as they do not stand in it; None if there is none.
+    """Return the column of words that follow a sentence, as they are no part of it; None if there is none.
 
     Both columns are found by their names: a user who names one of them says what is scored.
     """
@@ -28,7 +28,7 @@ def follows(columns: Header) -> str | None:
 
 
 def follows_note(columns: Header) -> str | None:
-    """Say that a column is read as what follows a sentence, and how to score the sentence alone."""
+    """Return a note that a column is read as a continuation, and how to score the sentence alone."""
     if (target := follows(columns)) is None:
         return None
     sentence = columns.of("sentence")

@@ -92,7 +92,7 @@ def _first_chosen(
 
 
 def header_of(path: Path, options: Mapping[str, str]) -> Header:
-    """Say what the columns of a file may be (`find_columns`).
+    """Return what the columns of a file may be (`find_columns`).
 
     What a user says of columns is about the tables beside lines that have none.
     """
@@ -103,7 +103,7 @@ def header_of(path: Path, options: Mapping[str, str]) -> Header:
 
 
 def _is_lines(path: Path, options: Mapping[str, str]) -> bool:
-    """Whether a file holds sentences by turns, a line each, without columns."""
+    """Check whether a file holds sentences by turns, a line each, without columns."""
     return bare_name(path).endswith(".txt") and options.get("layout", "").startswith("alternating")
 
 
@@ -121,7 +121,7 @@ def encoding_of(options: Mapping[str, str]) -> str:
 
 
 def _is_of_texts(path: Path) -> bool:
-    """Whether all cells of a file are texts until they are typed."""
+    """Check whether all cells of a file are texts until they are typed."""
     return is_table(path) or bare_name(path).endswith((".txt", ".tab", ".xlsx"))
 
 
@@ -138,7 +138,7 @@ def _open(path: Path, options: Mapping[str, str]) -> Opened:
             if numbers <= {*opened(path, encoding)[1]}:
                 return opened(path, encoding)
         except SuiteError:
-            pass  # what stands in the first row are no names
+            pass  # the first row has no names
         return opened(path, encoding, False)
     return opened(path, encoding)
 

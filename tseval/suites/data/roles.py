@@ -229,7 +229,7 @@ class Header:
     given: Mapping[str, str]  # role to column, as the user says
     known: KnownColumns | None  # the names that are understood by themselves
     no_roles: frozenset[tuple[str, str]] = frozenset()  # of columns whose names mislead
-    unused: list[str] = field(default_factory=list)  # columns without a role, once features are asked for
+    unused: list[str] = field(default_factory=list)  # columns without a role, once features are chosen
 
     def of(self, role: str) -> str | None:
         """Return the column of a role: as it is given, else by its name; refuse several candidates."""
@@ -269,7 +269,7 @@ class Header:
         return {*PAIR_LABELS} <= {*self.given}
 
     def unknown(self) -> SuiteError:
-        """Say that nothing is known to be asked of such a table, and what to type."""
+        """Return the error for a table without a known method, which says what to type."""
         lacking_label = next((label for label in PAIR_LABELS if label not in self.given), None)
         lacking_label = lacking_label if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{lacking_label} sentence" if lacking_label else "pair of sentences"
@@ -302,7 +302,7 @@ class Header:
         return f"\n  One region per column: {offered}, with {{A|B}} for conditions."
 
     def is_about_rows(self, name: str) -> bool:
-        """Whether a column says which item, condition or row of the table a row is of, and holds no text."""
+        """Check whether a column holds no text, but the item, condition or row of the table."""
         given_columns = (self.given.get(role, "") for role in (*_ABOUT_ROWS, "ignore", "cluster"))
         if any(name in parts_of(columns, self.names) for columns in given_columns):
             return True
@@ -352,7 +352,7 @@ class Header:
 
 
 def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], first: DataRecord) -> Header:
-    """Say what the columns of a table may be, by what is given and by known names."""
+    """Return what the columns of a table may be, by what is given and by known names."""
     given = roles_given(options)
     column, _ = chosen_rows(options)
     if column is not None and column not in names:

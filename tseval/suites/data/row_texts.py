@@ -89,7 +89,7 @@ def holds_table(path: Path) -> bool:
 
 
 def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str | None:
-    """Say which of two readings of a table was taken, and how to choose the other; None if there is one."""
+    """Return which of two readings of a table was chosen, and how to choose the other; None without two."""
     options = dict(columns or {})
     header = header_of(path, options) if kind_of(path, options) == "sentences" else None
     return None if header is None else follows_note(header)

@@ -41,7 +41,7 @@ class Sentence:
     pieces: Pieces  # its regions, in order
     item: str  # which it belongs to
     condition: str  # or nothing
-    label: str  # what is said of its grammaticality, or nothing
+    label: str  # its grammaticality as the table writes it, or nothing
     features: Mapping[str, Feature | None]  # of its row
     join: str = "auto"  # what stands between its regions (`joining.py`)
 
@@ -78,7 +78,7 @@ def layout_of(columns: Header) -> str | None:
 
 
 def _is_words(columns: Header) -> bool:
-    """Whether a row holds a word of a sentence, rather than a sentence with one of its words."""
+    """Check whether a row holds a word of a sentence, rather than a sentence with one of its words."""
     if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
         return False
     several = " " in text_in(columns.first.get(columns.of("sentence") or ""))
@@ -201,12 +201,12 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
 
 
 def _counts_from(column: str) -> int:
-    """Say which number the first word of a sentence has in a column of critical words: 1, or as it says."""
+    """Return the number of the first word of a sentence in a column of critical words: 1, or as it says."""
     return 0 if "0idx" in column.lower() else 1
 
 
 def numbered_note(columns: Header, sentences: Sequence[Sentence]) -> str | None:
-    """Say which word a number means, as numbers may begin with 0 or 1; None where words are not numbered."""
+    """Return the word that a number means, which may count from 0 or 1; None if words are not numbered."""
     column = columns.of("critical")
     word = next(
         (text for sentence in sentences[:1] for name, text in sentence.pieces if name == "critical"), None

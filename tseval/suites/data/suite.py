@@ -70,7 +70,7 @@ class DataSuite(SuiteKind):
         return suite
 
     def _note_of_digest(self, suite: Suite) -> str | None:
-        """Say that a fetched set is not the published one; None if it is, or if it was not read whole."""
+        """Return a note if a fetched set is not the published one, as far as it was read whole."""
         published = published_at(self.path)
         is_whole = suite.complete and self.request.exclude is None and self.request.method is None
         if not (published and is_whole and published.columns == (self.columns or {})):

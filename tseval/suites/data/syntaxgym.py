@@ -128,7 +128,7 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
         # SyntaxGym's own program puts a space before marks, too.
         {label: join_parts(parts, BY_SCRIPT) for label, parts in texts.items()},
         {"number": number},
-        # An item is asked about by every prediction; numbers begin anew in every suite.
+        # Every prediction is about every item; numbers of items begin at the same number in every suite.
         {"item": f"{suite} {number}"},
         {label: [("", len(text.split())) for text in parts] for label, parts in texts.items()},
     )

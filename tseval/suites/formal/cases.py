@@ -45,7 +45,7 @@ def draw_test(language: Language, limit: int | None = None) -> Strings:
 
 
 def language_case(language: Language, strings: Strings, index: NDArray[np.int64]) -> Case:
-    """Make the case of a language; the index is each string's place among all test strings, (strings,)."""
+    """Return the case of a language; the index is each string's place among all test strings, (strings,)."""
     texts = strings.texts(language.alphabet)
     # What a string asks at several places is answered alike more often than in several strings.
     if isinstance(language, CrossSerial):
@@ -66,7 +66,7 @@ def language_case(language: Language, strings: Strings, index: NDArray[np.int64]
 
 
 def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Features, Choices]:
-    """Ask which bracket is to be closed.
+    """Return the question which bracket is to be closed.
 
     Dyck-(k,m): wherever one is open, whether or not it is closed next, as Hewitt et al. 2020 do. Generalised
     Dyck words: wherever one is closed next, as Bernardy & Lappin 2022 do.
@@ -114,7 +114,7 @@ def _whole(numbers: NDArray[np.integer[Any]]) -> pa.Array[Any]:
 
 
 def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> tuple[Features, Choices]:
-    """Ask at every position, the end included, what is possible there; a string is right if all is right."""
+    """Return the question what may follow at every position; a string is right if every position is."""
     symbols = (*language.alphabet, STOP)
     after = {text: _possible(language, text.split(), symbols) for text in set(texts)}
     answers = np.concatenate([after[text] for text in texts])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # The end of a string as a symbol. It is not written into the text of a string: every line of training text
 # ends in it anyway, and models read it as their start symbol.
 STOP = "<eos>"
-# Strings and stacks are told apart by a polynomial in this odd number, modulo 2^64.
+# Strings and stacks are distinguished by a polynomial in this odd number, modulo 2^64.
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Symbols that strings sampled together may have at most.
 BLOCK_SYMBOLS = 2**20
@@ -65,7 +65,7 @@ class Strings:
 
 
 def generator(seed: int, split: Split) -> np.random.Generator:
-    """Make the source of randomness of one set of strings."""
+    """Return the source of randomness of one set of strings."""
     return np.random.default_rng([seed, SPLITS.index(split)])
 
 
@@ -96,7 +96,7 @@ def distinct(marks: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def among(marks: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Tell which numbers are among ascending ones."""
+    """Return which numbers are among ascending ones."""
     places = np.searchsorted(known, marks)
     is_among: NDArray[np.bool_] = np.append(known, np.uint64(0))[places] == marks
     return is_among & (places < len(known))
@@ -136,7 +136,7 @@ def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | No
 
 
 def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
-    """Hold the settings of a language to what can be drawn: a smallest and a largest value of each."""
+    """Check the settings of a language against what can be drawn: a smallest and a largest value of each."""
     sizes = dict.fromkeys(("train", "valid", "test"), (1, 10**9))
     for name, (least, most) in {**ranges, **sizes, "seed": (0, 2**63 - 1)}.items():
         value = getattr(language, name)
@@ -367,8 +367,8 @@ def _marks(strings: Strings) -> NDArray[np.uint64]:
 class CrossSerial:
     """C_k = { a^m b^n c^m d^n : m + n < k }; m and n may be 0, and all k(k+1)/2 strings are equally likely.
 
-    Training and validation strings are of C_k, test strings of C_{k+more}; what may follow a prefix is told
-    by that language.
+    Training and validation strings are of C_k, test strings of C_{k+more}; that language
+    decides what may follow a prefix.
     """
 
     source: ClassVar[str] = BERNARDY
@@ -451,7 +451,7 @@ def names_language(spec: str) -> bool:
 
 
 def parse_language(spec: str) -> Language:
-    """Make the language that a specification names.
+    """Return the language that a specification names.
 
     That is `NAME(VALUE, SETTING=VALUE, ...)`, values in the order of the settings first; or the name alone.
     """

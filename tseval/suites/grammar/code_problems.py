@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def code_problems(grammar: Grammar, *, all_items: bool) -> list[Problem]:
-    """List errors and warnings; some warnings can be told only if all items were made."""
+    """List errors and warnings; some warnings need all items."""
     return [*number_problems(grammar), *grammar.conditions.problems(all_items=all_items)]
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-# Filters that are put into compiled code and that no author writes (`template.harden`).
+# Filters that are put into compiled code and that no author writes (`allowed_code.harden`).
 TRANSPARENT = frozenset({"counted_", "flat_", "compared_", "asked_"})
 
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in"}

@@ -1,11 +1,11 @@
 """What the conditions of a grammar compare: a text with a number, or a slot with a value that it never has.
 
-Two sources tell it. The syntax tree says which values an expression can have, as far as it is made of slots,
+It has two sources. The syntax tree says which values an expression can have, as far as it is made of slots,
 forms of words and what a list or a macro passes on: a comparison with any other value is never true. While
 items are made, the sandbox notes how each condition turned out, and which kinds of values were compared
-(`Sandbox.observed`): so whatever an expression is made of, it is known whether it is true in all items.
+(`Sandbox.observed`). So tseval knows of every expression whether it is true in all items.
 
-Where one of them cannot know, nothing is said. What other words of the lexicon have, and numbers that nouns
+If one of them cannot know, there is no warning. What other words of the lexicon have, and numbers that nouns
 have elsewhere, are no mistakes: a macro for all genders is right where one of them does not occur.
 """
 
@@ -74,7 +74,7 @@ class Conditions:
         self._bodies.append((body, is_condition))
 
     def problems(self, *, all_items: bool) -> list[Problem]:
-        """Say what is wrong with them, each once; how they turned out only if all items were made."""
+        """Return what is wrong with them, each once; how they turned out only if all items were made."""
         self._walk_all()
         errors: dict[str, Problem] = {}
         wrong: set[int] = set()
@@ -91,7 +91,7 @@ class Conditions:
         return [*errors.values(), *warnings.values()]
 
     def impossible_at(self, line: int) -> str | None:
-        """Say which comparison on a line is with a value that is never there."""
+        """Return which comparison on a line is with a value that is never there."""
         return next((message for _, at, message in self.problems(all_items=False) if at == line), None)
 
     def code(self) -> Iterator[nodes.Node]:
@@ -100,7 +100,7 @@ class Conditions:
         yield from (body for body, _ in self._bodies)
 
     def values_of(self, node: nodes.Expr) -> list[str | int | float] | None:
-        """Tell what an expression over slots and sets is compared as; None where that is not known."""
+        """Return what an expression over slots and sets is compared as; None where that is not known."""
         values = self.values(node, self._root())
         return None if values is None or values.is_listed else compared_values(values)
 
@@ -178,7 +178,7 @@ class Conditions:
     # -- which values an expression can have
 
     def values(self, node: nodes.Node | None, scope: Scope) -> Values | None:
-        """Tell which values an expression can have; None where that is not known."""
+        """Return which values an expression can have; None where that is not known."""
         node = None if node is None else stripped(node)
         known: Values | None = None
         if isinstance(node, nodes.Const):
@@ -226,7 +226,7 @@ class Conditions:
         return union_of(values)
 
     def _part(self, whole: Values | None, key: Values | None) -> Values | None:
-        """Tell what forms, numbers or lemmas of words can be, or what stands in a list."""
+        """Return what forms, numbers or lemmas of words can be, or what is in a list."""
         if whole is None:
             return None
         if whole.is_listed:
@@ -366,7 +366,7 @@ class Conditions:
         return ""
 
     def _constant(self, test: nodes.Expr, scope: Scope) -> str | None:
-        """Say that a condition is true in all items, or false in all."""
+        """Return a message if a condition is true in all items, or false in all."""
         outcome = self.observed.get(_noted_under(test, "asked_") or "", 0)
         names = {name.name for name in test.find_all(nodes.Name)}
         names |= {test.name} if isinstance(test, nodes.Name) else set()
@@ -388,7 +388,7 @@ class Conditions:
         return " ".join([message, *values_of, "Change it, or delete it."])
 
     def _in_some_items(self, scope: Scope, macros: frozenset[str]) -> bool:
-        """Whether code runs in some items only: behind a condition, or in a macro that is called there."""
+        """Check whether code runs in some items only: behind a condition, or in a macro called there."""
         if scope.is_conditional:
             return True
         if not scope.macro or scope.macro in macros:

@@ -141,7 +141,7 @@ def _too_many(n_all: int) -> str:
 
 
 def _holds(condition: Code | None, slots: Sequence[Slot], codes: Mapping[str, Column]) -> NDArray[np.bool_]:
-    """Tell for which combinations a condition holds, and slots that must differ do, (combinations,)."""
+    """Return for which combinations a condition holds, and slots that must differ do, (combinations,)."""
     n_all = len(next(iter(codes.values())))
     holds = np.ones(n_all, np.bool_)
     by_name = {slot.name: slot for slot in slots}
@@ -275,7 +275,7 @@ def _count_items(slots: Sequence[Slot], fixed: Mapping[str, int], pool: dict[str
 
 
 def _of_cell(slots: Sequence[Slot], fixed: Mapping[str, int]) -> str:
-    """Say which cell is meant."""
+    """Return which cell is meant."""
     by_name = {slot.name: slot for slot in slots}
     values = [f"{name} {_shown(by_name[name].binding(code))}" for name, code in fixed.items()]
     return f" where {', '.join(values)}" if values else ""
@@ -286,7 +286,7 @@ def _shown(binding: object) -> str:
 
 
 def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, Column]:
-    """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
+    """Return which value every slot has in every item, as `slot_codes` does for all combinations.
 
     Codes for `Slot.binding`, (items,) each, cell after cell. The seed is the name of the document's file,
     and that of the draw.
@@ -329,7 +329,7 @@ def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> 
 
 
 def _n_places(slot: Slot, slots: Sequence[Slot], fixed: Mapping[str, int]) -> int:
-    """Tell how many fillers a slot holds at once in a cell."""
+    """Return how many fillers a slot holds at once in a cell."""
     if slot.repeated_by is None:
         return slot.repeat or 1
     (counting,) = (other for other in slots if other.name == slot.repeated_by)

@@ -1,4 +1,4 @@
-"""Expansion: from a grammar to items, by column and only for the items that are asked for."""
+"""Expansion: from a grammar to items, by column and only for the chosen items."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def expand(
 def expand_blocks(
     grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int], terminator: str | None = "."
 ) -> Iterator[Case]:
-    """Expand the chosen items in blocks, so that memory stays bounded whatever their number."""
+    """Expand the chosen items in blocks, so that memory stays bounded for any number of items."""
     for start in range(0, len(rows), ITEMS_AT_ONCE):
         yield expand(grammar, contrasts, rows[start : start + ITEMS_AT_ONCE], terminator)
 
@@ -200,7 +200,7 @@ class _Block:
         for name in names:
             codes, size = self._codes[name], self._slots[name].n_bindings
             if size > self._n_items:
-                # Numbered anew within the block, so that the product below stays within 64 bits.
+                # Numbered again within the block, so that the product below stays within 64 bits.
                 distinct, codes = np.unique(codes, return_inverse=True)
                 size = len(distinct)
             combined = np.unique(combined, return_inverse=True)[1] * size + codes

@@ -94,7 +94,7 @@ def _check(
     regions: Sequence[str],
     metric: Metric,
 ) -> None:
-    """Refuse a prediction that cannot be evaluated, whatever the sentences are."""
+    """Refuse a prediction that cannot be evaluated for any sentences."""
     where = ("predictions", name)
     if name == ALL_PREDICTIONS or not name.strip():
         raise document.error(f"a prediction cannot be called {name!r}.", *where, fix="Choose another name.")
@@ -122,7 +122,7 @@ def as_question(
     marked: Mapping[str, Sequence[MarkedSentence]],
     terminator: str | None,
 ) -> Regions:
-    """Make the question of a grammar from its marked sentences.
+    """Return the question of a grammar from its marked sentences.
 
     All sentences of a condition mark the same regions. The terminator is added to each when it is scored.
     """

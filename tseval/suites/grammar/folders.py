@@ -46,7 +46,7 @@ class SuiteFolder:
     is_language_stated: bool = False  # in `suite.yaml`; without that the words are taken for English
 
     def line_of(self, *keys: str | int) -> int | None:
-        """Tell on which line of `suite.yaml` a key stands; None where it does not."""
+        """Return on which line of `suite.yaml` a key stands; None where it does not."""
         return None if self.document is None else self.document.lines.get(keys)
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
@@ -156,7 +156,7 @@ def _language_stated(files: Iterable[Path]) -> str:
 
 
 def _without_file(name: str, files: dict[str, Path], path: Path) -> SuiteFolder:
-    """Make the suite of grammars that have no `suite.yaml` beside them."""
+    """Return the suite of grammars that have no `suite.yaml` beside them."""
     language = _language_stated(files.values())
     rules, notes = rules_for(language)
     return SuiteFolder(name, name, None, ".", None, files, (), path, rules, language, notes)

@@ -121,7 +121,7 @@ class Grammar:
         return math.prod(slot.size for slot in self.slots)
 
     def codes(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Tell which value every slot has in the given items, as codes for `Slot.binding`, (items,) each."""
+        """Return the value of every slot in the given items, as codes for `Slot.binding`, (items,) each."""
         if self.draw is None:
             return slot_codes(self.slots, rows if self.where is None else self.where[rows])
         drawn = codes_of_draw(self.slots, self.draw, self.document)

@@ -84,7 +84,7 @@ def as_text(value: object) -> str:
 
 
 def as_entry(value: object) -> str:
-    """Name the lexicon entry of a word, whatever its form; a text names itself."""
+    """Return the lexicon entry of a word in any form; a text is its own entry."""
     if isinstance(value, Word):
         return value.lemma
     if isinstance(value, str):
@@ -326,14 +326,14 @@ def _number(value: object) -> str:
 
 
 def as_list(value: object) -> list[object] | tuple[object, ...] | range:
-    """Take a list, a repeated slot or a range."""
+    """Accept a list, a repeated slot or a range."""
     if isinstance(value, (list, tuple, range)):
         return value
     raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")
 
 
 def kind_of(value: object) -> int:
-    """Tell what kind of value is compared: values of two kinds are never equal."""
+    """Return what kind of value is compared: values of two kinds are never equal."""
     if isinstance(value, (str, Word)):
         return TEXT
     if isinstance(value, (int, float)):

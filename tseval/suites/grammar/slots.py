@@ -74,7 +74,7 @@ class Slot:
         return len(self.fillers) // self.numbers
 
     def n_choices(self, place: int = 0) -> int:
-        """How many fillers a place has to choose from, when those before it have chosen."""
+        """Return how many fillers a place has to choose from, when those before it have chosen."""
         return (self.n_entries - (self.n_taken or 0) - (place if self.distinct else 0)) * self.numbers
 
     @property
@@ -120,7 +120,7 @@ class Slot:
 
 
 def slot_codes(slots: Sequence[Slot], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Tell which value every slot has in items by their positions in the full expansion, (items,) each."""
+    """Return which value every slot has in items by their positions in the full expansion, (items,) each."""
     chosen: dict[str, list[NDArray[np.int64]]] = {}
     plain: dict[str, NDArray[np.int64]] = {}
     for slot in reversed(slots):

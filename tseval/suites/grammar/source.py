@@ -62,7 +62,7 @@ class YamlDocument:
         return self.lines[keys]
 
     def error(self, message: str, *keys: str | int, fix: str | None = None) -> GrammarError:
-        """Make the error that points at an entry."""
+        """Return the error that points at an entry."""
         return GrammarError(message, self.path, self.line(*keys), fix)
 
     def check_keys(self, known: Collection[str]) -> None:
@@ -89,7 +89,7 @@ class YamlDocument:
         return value
 
     def part(self, key: str) -> YamlDocument:
-        """Take the mapping under a key as a document of its own."""
+        """Return the mapping under a key as a document."""
         lines = {keys[1:]: line for keys, line in self.lines.items() if keys[:1] == (key,)}
         return YamlDocument(self.path, self.mapping(key), lines)
 
@@ -104,7 +104,7 @@ def composed(name: str) -> str:
 
 
 def how_to_name(wrong: str) -> str:
-    """Say how to write a name, for the second line of a message.
+    """Return how to write a name, for the second line of a message.
 
     >>> how_to_name("my-slot"), how_to_name("1sg")
     ('Use letters of any script, digits and _, such as my_slot.', 'Begin with a letter, such as x_1sg.')
@@ -244,7 +244,7 @@ ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may nam
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An entry of the lexicon, with a number once it stands in a sentence."""
+    """An entry of the lexicon, with a number once it is in a sentence."""
 
     lemma: (
         str  # how features name it: its `lemma`, else the entry as listed, else `sing`, else its first form
@@ -285,7 +285,7 @@ class Word:
         raise GrammarError(message, self.path, self.line, fix)
 
     def _spelled_out(self, name: str) -> str:
-        """Say how to write the form of a number that the entry lacks."""
+        """Return how to write the form of a number that the entry lacks."""
         if self.lemma == NO_FORM:
             return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
         for meant in _OTHER_NAMES.get(name, ()):
@@ -366,7 +366,7 @@ def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
 
 
 def _refuse_namesakes(document: YamlDocument, class_name: str, words: Iterable[Word]) -> None:
-    """Refuse two entries of one name: items that share a word are told by it, and so are intervals."""
+    """Refuse two entries of one name, which identifies the items that share a word."""
     lines: dict[str, int] = {}
     for word in words:
         name = composed(word.lemma)

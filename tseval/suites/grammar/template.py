@@ -18,16 +18,15 @@ from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
+from tseval.suites.grammar.allowed_code import FILTERS, check, harden, text_cost
 from tseval.suites.grammar.conditions import Conditions
-from tseval.suites.grammar.noting import watch, with_noted_outcome
+from tseval.suites.grammar.noting import with_noted_outcome
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
-from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered, how_to_name
+from tseval.suites.grammar.source import composed, gathered, how_to_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from jinja2 import Environment
 
     from tseval.items import Feature
     from tseval.suites.grammar.slots import Binding, Slot
@@ -86,7 +85,7 @@ class Code:
 
 
 class Located:
-    """Turn whatever goes wrong in a grammar's code into one message with the line."""
+    """Turn every error in a grammar's code into one message with the line."""
 
     def __init__(self, path: Path, line: int, template: Template):
         self._path, self._line, self._template = path, line, template
@@ -154,110 +153,6 @@ def syntax_errors(path: Path, line: int, fix: str | None) -> Iterator[None]:
     except (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError):
         message = "the code is nested too deeply or too large."
         raise GrammarError(message, path, line, "Simplify it.") from None
-
-
-FILTERS = frozenset(
-    {"agree", "disagree", "match", "capitalize", "lower", "upper"}
-    | {"first", "last", "length", "join", "int"}
-)
-_WITH_A_WORD = frozenset({"agree", "disagree", "match"})
-TESTS = frozenset({"odd", "even", "divisibleby", "in"})
-
-# Names that Jinja gives a meaning of its own, which a grammar has no use for.
-_JINJA_NAMES = frozenset({"self", "caller", "varargs", "kwargs"})
-
-_TAGS = {"Pow": "**", "FromImport": "import", "CallBlock": "call", "FilterBlock": "filter"} | {
-    "AssignBlock": "set block",
-    "ScopedEvalContextModifier": "autoescape",
-    "NSRef": "namespace",
-}
-_ALLOWED_NODES = frozenset(
-    {"Output", "TemplateData", "Name", "Const", "Tuple", "List", "Dict", "Pair", "CondExpr", "Filter"}
-    | {"Test", "Call", "Keyword", "Getattr", "Getitem", "Slice", "Concat", "Add", "Sub", "Mul", "Div"}
-    | {"FloorDiv", "Mod", "Neg", "Pos", "Not", "And", "Or", "Compare", "Operand", "For", "If", "Macro"}
-    | {"Assign", "Template"}
-)
-
-
-def check(tree: nodes.Node) -> None:
-    """Refuse every construct that a grammar has no use for."""
-    for node in tree.find_all(nodes.Node):
-        name = type(node).__name__
-        if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
-            what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
-            fix = "Use {{ }}, for, if, set, macro and + - * / // % ~."
-            raise GrammarError(f"{what} is not allowed.", fix=fix)
-        number = node.value if isinstance(node, nodes.Const) else None
-        if isinstance(number, (int, float)) and abs(number) > LARGEST_NUMBER:
-            raise GrammarError("a number is too large.", line=node.lineno, fix="Write a smaller number.")
-        word = _looked_up(node)
-        if isinstance(word, str) and word.startswith("_"):
-            fix = "Choose a name that does not begin with an underscore."
-            raise GrammarError(f"{word!r} is not allowed as a name.", line=node.lineno, fix=fix)
-        if isinstance(node, (nodes.Name, nodes.Macro)) and word in _JINJA_NAMES:
-            fix = "Choose another name: in Jinja, this name has a fixed meaning."
-            raise GrammarError(f"{word!r} is not allowed as a name.", line=node.lineno, fix=fix)
-        if isinstance(node, (nodes.Call, nodes.Filter, nodes.Test)) and (node.dyn_args or node.dyn_kwargs):
-            # A few characters would become millions of arguments, before any budget is asked.
-            fix = "Write the arguments one by one."
-            raise GrammarError("arguments with '*' or '**' are not allowed.", line=node.lineno, fix=fix)
-        if isinstance(node, (nodes.Filter, nodes.Test)):
-            what = "filter" if isinstance(node, nodes.Filter) else "test"
-            known = FILTERS if what == "filter" else TESTS
-            if node.name in _WITH_A_WORD and not node.args:
-                fix = f"Name the word: {{{{ verb | {node.name}(subject) }}}}."
-                raise GrammarError(
-                    f"{node.name!r} does not say which word it inflects.", line=node.lineno, fix=fix
-                )
-            if node.name not in known:
-                fix = suggest(node.name, known, f"{what.capitalize()}s")
-                raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
-
-
-def harden(node: nodes.Node, environment: Environment, scope: str = "") -> None:
-    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget.
-
-    What conditions compare, and how they turn out, is noted under the name of the macro that they stand in.
-    """
-    scope = node.name if isinstance(node, nodes.Macro) else scope
-    for field, value in node.iter_fields():
-        children = value if isinstance(value, list) else [value]
-        hardened = [_hardened(child, environment, scope) for child in children]
-        setattr(node, field, hardened if isinstance(value, list) else hardened[0])
-    if isinstance(node, nodes.For):
-        cost = nodes.Const(text_cost(node), lineno=node.lineno)
-        node.iter = _filter(node.iter, "counted_", [cost])
-    watch(node, scope, environment)
-
-
-def text_cost(node: nodes.Node) -> int:
-    """Bound the characters that one pass through a block prints by itself."""
-    return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-
-
-def _hardened(child: object, environment: Environment, scope: str) -> object:
-    if isinstance(child, nodes.Node):
-        harden(child, environment, scope)
-        if isinstance(child, nodes.Concat):
-            return _filter(nodes.List(child.nodes, lineno=child.lineno), "joined_", [])
-        if isinstance(child, (nodes.List, nodes.Dict)) or (
-            isinstance(child, nodes.Tuple) and child.ctx == "load"
-        ):
-            return _filter(child, "flat_", [])
-    return child
-
-
-def _looked_up(node: nodes.Node) -> object:
-    """Tell which name, attribute or key a node looks up, if it does."""
-    if isinstance(node, (nodes.Name, nodes.Macro)):
-        return node.name
-    if isinstance(node, nodes.Getattr):
-        return node.attr
-    return node.arg.value if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) else None
-
-
-def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
-    return nodes.Filter(value, name, arguments, [], None, None, lineno=value.lineno)
 
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
@@ -386,7 +281,7 @@ class Sentences:
         return _Line(label, number, body)
 
     def _no_label(self, line: str, number: int) -> GrammarError:
-        """Make the message about a line without a label, or with one that cannot be."""
+        """Return the message about a line without a label, or with one that cannot be."""
         name, glued = _NO_LABEL.match(line.strip()), _GLUED_LABEL.match(line.strip())
         if glued is not None:
             message = f"the label {glued[1]!r} ends in {glued[2]!r} without a space."
@@ -397,7 +292,7 @@ class Sentences:
         return GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
 
     def _is_blank(self, source: str, number: int) -> bool:
-        """Whether an unlabelled line holds comments at most."""
+        """Check whether an unlabelled line holds comments at most."""
         if not source.strip():
             return True
         return source.lstrip().startswith("{#") and not any(

@@ -26,7 +26,7 @@ class Values:
 
     has: tuple[Filler, ...]
     others: frozenset[object] = frozenset()  # values that are none of these, and no mistakes either
-    is_literal: bool = False  # whether all of them stand in the code
+    is_literal: bool = False  # whether all of them are written in the code
     is_listed: bool = False  # whether the expression is a list or a table of such values
     is_form: bool = False  # whether they are forms of words
 

@@ -26,8 +26,8 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
 
     Args:
         path: A folder of grammars, or one.
-        private: A lexicon. It lists as many words as the suite for each class that it has, and none that
-            stands in one of these classes of the suite. Classes that it leaves out stay: determiners,
+        private: A lexicon. It lists as many words as the suite for each class that it has, and none of
+            the words in these classes of the suite. Classes that it leaves out stay: determiners,
             licensors.
         out: The new folder.
     """
@@ -87,7 +87,7 @@ def _forms(words: Iterable[Word]) -> Iterator[str]:
 
 
 def _with_words(file: Path, withheld: Lexicon) -> str:
-    """Return the text of a lexicon with the withheld words in place of its own."""
+    """Return the text of a lexicon with the withheld words instead of its words."""
     document = parse_yaml(read_grammar_text(file), file, words=True)
     content = {part: dict(document.mapping(part)) for part in document.data}
     for part in withheld.document.data:
