@@ -177,7 +177,8 @@ def test_a_run_is_no_board(root):
 
 
 def test_a_report_of_runs_over_different_items_is_refused(root):
-    said = refused("report", root / "run", root / "other", "-o", root / "page.html")
+    evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl", limit=2), out=root / "fewer")
+    said = refused("report", root / "run", root / "fewer", "-o", root / "page.html")
     assert "have different items" in said
     assert not (root / "page.html").exists()
 
