@@ -75,6 +75,27 @@ def test_words_that_are_merely_unknown_get_no_hint(tmp_path):
     assert "tokenise" not in done.stdout + done.stderr
 
 
+def test_a_run_that_decides_nothing_warns_and_may_be_refused(tmp_path):
+    pairs = [("the blorf .", "the glorf ."), ("the wug .", "the wugg .")]
+    suite = write_pairs(tmp_path / "pairs.jsonl", pairs)
+    command = "run", "--model", "bundled:lstm", "--suite", suite, "--quiet", "--out"
+    done = succeed(*command, "run", cwd=tmp_path)
+    assert done.stderr.startswith(
+        "warning: lstm decides none of the 2 contrasts of pairs, so this run measures nothing."
+    )
+    done = call(*command, "other", "--require-coverage", "0.5", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "tseval: lstm decides 0 of the 2 contrasts of pairs (0.0%)" in done.stderr
+    assert (tmp_path / "other" / "manifest.json").exists(), "the run is kept"
+    half = write_pairs(tmp_path / "half.jsonl", [pairs[0], ("the author laughs .", "the author laugh .")])
+    for least, code in ((0.5, 0), (0.51, 1)):
+        done = call(
+            *command[:4], half, *command[5:], f"half{code}", "--require-coverage", least, cwd=tmp_path
+        )
+        assert done.returncode == code
+    assert "is not in the range" in call(*command, "no", "--require-coverage", "90", cwd=tmp_path).stderr
+
+
 def test_a_table_takes_every_run_below_a_folder(tmp_path):
     suite = make_suite(make_case("a", [("right", "wrong")]))
     for name in ("one", "two", "deeper/three"):

@@ -8,6 +8,7 @@ import pytest
 from in_process import call, refuse, succeed
 
 from tseval.errors import RunError, SuiteError
+from tseval.runs import read_run
 from tseval.sweeps.units import SweepPlan, expand_braces, plan_units, read_plan
 
 
@@ -180,3 +181,44 @@ def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
     other = call("sweep", *options[:-1], *more, cwd=tmp_path)
     assert other.returncode != 0
     assert "none.csv" in other.stderr
+
+
+@pytest.mark.slow
+def test_programs_get_each_result_and_status_fails_if_a_unit_failed(tmp_path):
+    options = (
+        "--suite",
+        "marvin_linzen",
+        "--case",
+        "vp_coord",
+        "--sample",
+        "5",
+        "-o",
+        "out",
+        "--workers",
+        "1",
+    )
+    models = ("--model", "bundled:lstm", "--model", "nothere.pt")
+    done = call("sweep", *models, *options, "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[-1] == {"event": "end", "units": 2, "done": 1, "failed": 1}
+    assert any(line["event"] == "progress" and line["stage"] == "scoring" for line in lines)
+    results = {line["model"]: line for line in lines if line["event"] == "result"}
+    manifest = json.loads((tmp_path / "out/lstm-marvin_linzen/manifest.json").read_text())
+    verdicts = read_run(tmp_path / "out/lstm-marvin_linzen").verdicts
+    of_rows = verdicts.groupby("construction")["correct"].apply(lambda cells: cells.astype(float).mean())
+    lstm = results["bundled:lstm"]
+    assert lstm["mean_accuracy"] == pytest.approx(of_rows.mean())
+    speed = manifest["counts"]["sentences"] / manifest["timings"]["scoring_seconds"]
+    assert lstm["sentences_per_second"] == pytest.approx(speed)
+    assert (lstm["stage"], lstm["run"], lstm["coverage"]) == ("done", "out/lstm-marvin_linzen", 1)
+    assert (results["nothere.pt"]["stage"], "file not found" in results["nothere.pt"]["error"]) == (
+        "failed",
+        True,
+    )
+    status = call("sweep", "status", *models, *options, cwd=tmp_path)
+    assert status.returncode == 1
+    assert f"{lstm['seconds']:.1f} s, {speed:,.0f} sentences/s" in status.stdout
+    again = call("sweep", "--resume", *models[:2], *options, cwd=tmp_path)
+    assert (again.returncode, "(1 of them finished earlier)" in again.stderr) == (0, True)
+    assert call("sweep", "status", *models[:2], *options, cwd=tmp_path).returncode == 0
