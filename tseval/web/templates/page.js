@@ -120,7 +120,8 @@ async function openRow(row) {
     const known = item(Number(entry.dataset.place));
     entry.querySelectorAll(".sentence").forEach((line, number) => line.replaceWith(drawSentence(known.sentences[number], known.highest)));
   }
-  document.querySelectorAll(".bars-note").forEach((note) => { note.hidden = false; });
+  const hasBars = answers.words.some((surprisals) => surprisals);
+  document.querySelectorAll(".bars-note").forEach((note) => { note.hidden &&= "bars" in note.dataset && !hasBars; });
 
   const n = texts.label.length, places = [...Array(n).keys()];
   let searched = null;
