@@ -80,6 +80,7 @@ def test_single_seeds_stand_as_open_points_on_the_line_of_their_mean():
     (seeds,) = [line for line in axes.get_lines() if line.get_markerfacecolor() == "none"]
     assert np.asarray(seeds.get_xdata()).tolist() == [0.55, 0.65]
     assert np.asarray(seeds.get_ydata()).tolist() == [1, 1]
+    assert len(axes.collections) == 1, "the stroke of the interval alone"
     assert "one seed" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 

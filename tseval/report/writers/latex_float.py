@@ -114,7 +114,8 @@ def _best(grid: Grid, line: Line, cells: Sequence[Sequence[str]]) -> int | None:
     """Return the place of the highest accuracy, if it stands alone as it is printed."""
     values = [line.cells[part[0]] if part[0] < len(line.cells) else None for part in grid.parts[1:]]
     means = [value[0] if isinstance(value, tuple) else value for value in values]
-    known = [mean for mean in means if isinstance(mean, (int, float, Fraction)) and not isnan(mean)]
+    # Whole numbers are counts, such as the rows of a suite.
+    known = [mean for mean in means if isinstance(mean, (float, Fraction)) and not isnan(mean)]
     if len(means) < 2 or not known:
         return None
     best = means.index(max(known))
