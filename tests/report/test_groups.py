@@ -186,8 +186,8 @@ def test_published_models_stand_beside_means_over_seeds_with_ranks_of_both(folde
 
 def test_a_page_and_a_paper_have_the_same_groups(folder, tmp_path):
     text = printed("cite", "--group-by", "{group}-s{seed}", "runs", cwd=folder)
-    assert "We scored drop (2 seeds), nodrop (2 seeds) on" in text
-    assert r"Means over seeds $\pm$ the standard deviation between seeds." in text
+    assert "the language models drop (2 random seeds) and nodrop (2 random seeds) on" in text
+    assert r"Mean $\pm$ standard deviation over seeds (drop 2, nodrop 2)." in text
     ended = call("report", "--group-by", "{group}-s{seed}", "runs", "-o", tmp_path / "page.html", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     page = (tmp_path / "page.html").read_text("utf-8")
