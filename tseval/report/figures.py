@@ -256,13 +256,6 @@ def _draw_series(axes: Axes, values: Series, positions: Sequence[float], panel: 
     if look.mark == "bar":
         width = 0.86 * BAR_GROUP / len(panel.series)
         axes.bar(positions, values.y, width=width, color=shade, alpha=0.55, linewidth=0)
-    if values.points:
-        aside = positions[0] - values.x[0] if values.x else 0.0
-        aside_places = [place + aside for place, _ in values.points]
-        shares = [share for _, share in values.points]
-        axes.scatter(
-            aside_places, shares, s=9, facecolors="white", edgecolors=shade, linewidths=0.8, zorder=3
-        )
     if values.low and look.mark == "band":
         axes.fill_between(positions, low, high, color=shade, alpha=0.13, linewidth=0)
     elif values.low:
