@@ -124,7 +124,9 @@ MARKS = {"a": "++--+?+-", "b": "+-+-+++=", "c": "-------+"}
 def test_a_table_counts_what_only_one_of_two_models_gets_right():
     n = [0, 0, 0, 1, 1, 1, 1, 1]
     frames = {name: verdicts(marks, n_intervening=n) for name, marks in MARKS.items()}
-    rows = pairwise(frames, "n_intervening").set_index(["first", "second"])
+    rows = pairwise({name: [frame] for name, frame in frames.items()}, "n_intervening").set_index(
+        ["first", "second"]
+    )
     assert len(rows) == 3 * 3
     assert list(map(str, rows["n_intervening"])) == ["None"] * 3 + ["0"] * 3 + ["1"] * 3
     pair: Any  # the index has two levels

@@ -51,7 +51,9 @@ def three(entries=True):
 def test_without_entries_a_difference_is_tested_as_pairs_are_by_t():
     frames = three(entries=False)
     frames["b"] = frames["b"].assign(undecidable=np.arange(96) < 10)
-    rows = pairwise(frames, margin=0.1).set_index(["first", "second"])
+    rows = pairwise({name: [frame] for name, frame in frames.items()}, margin=0.1).set_index(
+        ["first", "second"]
+    )
     decidable = ~frames["b"]["undecidable"]
     expected = []
     for one, other in rows.index:
@@ -73,13 +75,15 @@ def test_without_entries_a_difference_is_tested_as_pairs_are_by_t():
 def test_a_pair_that_can_decide_nothing_together_has_no_difference_and_takes_none_from_the_others():
     frames = three()
     frames["d"] = frames["a"].assign(undecidable=True, correct=False)
-    rows = pairwise(frames)
+    rows = pairwise({name: [frame] for name, frame in frames.items()})
     lost = rows["second"] == "d"
     assert rows[lost][["difference", "p", "low", "outcome", "clusters"]].isna().all(axis=None)
     assert rows[lost]["n_items"].tolist() == [0, 0, 0]
     kept = rows[~lost].reset_index(drop=True)
     columns = ["first", "second", "difference", "se", "p", "p_holm", "p_beyond", "outcome"]
-    pd.testing.assert_frame_equal(kept[columns], pairwise(three())[columns])
+    pd.testing.assert_frame_equal(
+        kept[columns], pairwise({name: [frame] for name, frame in three().items()})[columns]
+    )
 
 
 def test_a_run_from_before_factors_were_kept_takes_those_of_the_others():

@@ -211,5 +211,5 @@ def test_checkpoints_of_a_training_are_in_the_order_of_their_steps_with_its_curv
     assert [float(share) for _, share in steps] == pytest.approx(found, abs=0.001)
     (curve,) = re.findall(r'<polyline class="curve" points="([^"]+)"', page)
     places = [tuple(map(float, place.split(","))) for place in curve.split()]
-    assert [x for x, _ in places] == pytest.approx([50, 50 + 580 * 17 / 97, 630], abs=0.1)
+    assert [x for x, _ in places] == pytest.approx([50, 50 + 560 * 17 / 97, 610], abs=0.1)
     assert [y for _, y in places] == pytest.approx([200 - 190 * share for share in found], abs=0.1)

@@ -87,7 +87,7 @@ def test_a_model_without_a_run_on_a_suite_has_an_empty_cell_and_a_note(folder):
     first = printed("table", "both", "third", cwd=folder).split("## ")[0]
     (line,) = re.findall(r"^\| long .*$", first, re.MULTILINE)
     assert [cell.strip() for cell in line.split("|")][-3:-1] == ["", ""]
-    assert "- An empty cell: there is no run of third on long." in first
+    assert "- An empty cell: there are no accuracies of third on long." in first
 
 
 def test_runs_of_one_suite_with_other_items_are_refused_as_before(folder):

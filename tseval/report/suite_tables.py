@@ -15,7 +15,7 @@ from tseval.report.groups import stem_of_folder
 from tseval.report.layout import in_full, lay_out
 from tseval.report.numbers import (
     NONE,
-    NOT_ROUNDED,
+    RUN_DECIMALS,
     format_count,
     format_difference,
     format_interval,
@@ -181,6 +181,7 @@ def _means_of_table(table: Table) -> pd.DataFrame:
             "spread": column.spread.get(mean.over),
             "low": None if known is None else known.low,
             "high": None if known is None else known.high,
+            "decimals": table.decimals,
         }
         for column, accuracy, known in zip(table.columns, mean.accuracy, mean.estimates, strict=True)
     ]
@@ -204,31 +205,39 @@ def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
     models = list(dict.fromkeys(rows["model"]))
     cells = {(row["suite"], row["model"]): row for row in rows.to_dict("records")}
     fields = [Field("Suite", align="left"), Field("Rows")]
+    # Published models have no intervals.
+    sure = {row["model"] for row in cells.values() if not pd.isna(row["low"])}
     for model in models:
-        fields += [Field(str(model)), replace(INTERVAL, joined=True)]
+        fields += [Field(str(model)), *([replace(INTERVAL, joined=True)] if model in sure else [])]
     lines = []
     for suite in suites:
         n_rows = next((row["n_rows"] for (of, _), row in cells.items() if of == suite), None)
-        texts = [text for model in models for text in _texts(cells.get((suite, model)), value)]
+        texts = [
+            text
+            for model in models
+            for text in _texts(cells.get((suite, model)), value)[: 2 if model in sure else 1]
+        ]
         lines.append(Line((suite, NONE if n_rows is None else format_count(int(n_rows)), *texts)))
     without = [suite for suite in suites if not any(of == suite for of, _ in cells)]
-    missing = [
-        f"{model} on {suite}"
-        for model in models
+    missing = {
+        suite: [str(model) for model in models if (suite, model) not in cells]
         for suite in suites
-        if (suite, model) not in cells and suite not in without
-    ]
+        if suite not in without
+    }
     what = "Differences of mean accuracies" if value == "difference" else "Mean accuracies"
     notes = [
         f"{what} over the rows of each suite, each row counted once, with {confidence_percent()} intervals; "
-        f"{NOT_ROUNDED}."
+        "truncated, not rounded."
     ]
-    if missing:
-        notes.append(f"An empty cell: there is no run of {', no run of '.join(missing)}.")
+    notes += [
+        f"An empty cell: there are no accuracies of {', '.join(names)} on {suite}."
+        for suite, names in missing.items()
+        if names
+    ]
     notes += [f"{suite} has no mean accuracies; its table is below." for suite in without]
     if any(pd.isna(row[value]) for row in cells.values()):
         notes.append("A dash: some row of the suite has no value for this model, so there is no mean.")
-    rows = rows.dropna(axis="columns", how="all")
+    rows = rows.drop(columns="decimals", errors="ignore").dropna(axis="columns", how="all")
     content = {
         "analysis": "suites",
         "confidence_level": confidence_level(),
@@ -246,7 +255,8 @@ def _texts(row: Mapping[Hashable, object] | None, value: str) -> tuple[str, str]
     mean = row[value]
     if pd.isna(mean):  # type: ignore[call-overload]
         return NONE, NONE
-    text = format_difference(float(mean)) if value == "difference" else format_share(mean)  # type: ignore[arg-type]
+    decimals = RUN_DECIMALS if pd.isna(row.get("decimals")) else int(row["decimals"])  # type: ignore[call-overload]
+    text = format_difference(float(mean)) if value == "difference" else format_share(mean, decimals)  # type: ignore[arg-type]
     spread, low, high = row.get("spread"), row.get("low"), row.get("high")
     if spread is not None and not pd.isna(spread):  # type: ignore[call-overload]
         text = spread_beside(text, spread if isinstance(spread, str) else format_share(float(spread)))  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tseval.runs import Run
 
 
-LEFT, RIGHT, TOP, BOTTOM = 50, 630, 10, 200  # of the axes, in the units of the drawing
+LEFT, RIGHT, TOP, BOTTOM = 50, 610, 10, 200  # of the axes, in the units of the drawing
 MOST_LABELS = 8  # steps that are written below the axis
 
 
