@@ -110,10 +110,17 @@ def public_face(package: ModuleType) -> str:
         if inspect.isclass(value):
             place = f"{value.__module__}.{value.__qualname__}"
             types += [f"- :class:`{package.__name__}.{name} <{place}>`: {first_line(value)}", ""]
-        elif f"{package.__name__}.{name}" in sys.modules:  # a room of this name has the place of this name
-            function = getattr(import_module(package._PUBLIC[name][0]), package._PUBLIC[name][1])
-            place = f"{function.__module__}.{function.__qualname__}"
-            types += [f"- :func:`{package.__name__}.{name} <{place}>`: {first_line(function)}", ""]
+        elif f"{package.__name__}.{name}" in sys.modules:  # the page of the room of this name has the entry
+            anchor = f'<span id="{package.__name__}.{name}"></span>'
+            lines += [
+                ".. raw:: html",
+                "",
+                f"   {anchor}",
+                "",
+                f".. autofunction:: {name}",
+                "   :no-index:",
+                "",
+            ]
         elif inspect.isfunction(value):
             lines += [f".. autofunction:: {name}", ""]
         else:  # a union of types, a text
