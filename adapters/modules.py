@@ -110,7 +110,7 @@ class Reading:
             if outputs.isnan().any():
                 raise UnfitError(3, "the module returns NaN")
             if (outputs >= 0).all() and (outputs.sum(-1) - 1).abs().max() < tolerance + 1e-3:
-                raise UnfitError(4, "the module returns probabilities, not logits or log-probabilities")
+                raise UnfitError(4, "the module returns probabilities. Return logits or log-probabilities")
             return outputs.float().log_softmax(-1)
 
         def differ(numbers: Tensor, other: Tensor) -> Tensor:

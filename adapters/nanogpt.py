@@ -64,7 +64,7 @@ class NanoGPT(CausalModel):
             what = quoted_text(strange[0].as_py())
             raise ModelError(
                 f"the sentence {what} has a character that the model {self.card.name} does not know.\n"
-                "  Remove the sentence, or add --too-long skip, which skips such sentences."
+                "  Remove the sentence, or add --too-long skip, which skips unknown characters too."
             )
         return super().encode(sentences)
 

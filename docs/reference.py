@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import pkgutil
 import re
+import sys
 from importlib import import_module
 from textwrap import indent
 from typing import TYPE_CHECKING, TypeVar
@@ -109,6 +110,17 @@ def public_face(package: ModuleType) -> str:
         if inspect.isclass(value):
             place = f"{value.__module__}.{value.__qualname__}"
             types += [f"- :class:`{package.__name__}.{name} <{place}>`: {first_line(value)}", ""]
+        elif f"{package.__name__}.{name}" in sys.modules:  # the page of the room of this name has the entry
+            anchor = f'<span id="{package.__name__}.{name}"></span>'
+            lines += [
+                ".. raw:: html",
+                "",
+                f"   {anchor}",
+                "",
+                f".. autofunction:: {name}",
+                "   :no-index:",
+                "",
+            ]
         elif inspect.isfunction(value):
             lines += [f".. autofunction:: {name}", ""]
         else:  # a union of types, a text

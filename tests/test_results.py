@@ -107,7 +107,7 @@ def test_what_is_no_run_is_one_message(runs):
         for function in (tseval.table, tseval.report):
             with pytest.raises(RunError, match=message):
                 function(wrong)
-    with pytest.raises(RunError, match="has 2 runs, but compare needs one on each side"):
+    with pytest.raises(RunError, match="has 2 runs, but `compare` needs exactly one run on each side"):
         tseval.compare(runs, runs / "one")
     with pytest.raises(RunError, match="bhatt2020 is a leaderboard of published accuracies"):
         tseval.compare(runs / "one", "bhatt2020")

@@ -218,7 +218,7 @@ def _single(run: Source) -> Run:
     opened = open_items([str(name) for name in _listed(run)])
     if len(opened) != 1:
         raise RunError(
-            f"{run} has {len(opened)} runs, but compare needs one on each side.\n"
+            f"{run} has {len(opened)} runs, but `compare` needs exactly one run on each side.\n"
             f"  Name one of them, such as {opened[0].path}"
         )
     return opened[0]

@@ -214,7 +214,7 @@ def test_what_reaches_from_pretrained_is_typed_and_in_the_protocol(saved):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sweet": "1"}, r"--model-args sweet: hf: models have no such argument"),
+        ({"sweet": "1"}, r"--model-args sweet: models of the kind hf have no argument 'sweet'"),
         ({"dtype": "float33"}, "dtype=float33: unknown type. Did you mean 'float32'"),
         ({"attn_implementation": "none_such"}, r"cannot be opened: .*none_such"),
         ({"load_in_8bit": "true"}, r"cannot be opened: .*bitsandbytes"),
@@ -510,7 +510,9 @@ class OpenGPT2(GPT2LMHeadModel):
 )
 def test_an_argument_that_nobody_takes_is_named(tmp_path, scheme, wrong, near):
     (save_causal if scheme == "hf" else save_masked)(tmp_path)
-    with pytest.raises(ModelError, match=f"--model-args {wrong}: {scheme}: .*Did you mean '{near}'") as error:
+    with pytest.raises(
+        ModelError, match=f"--model-args {wrong}: models of the kind {scheme} .*Did you mean '{near}'"
+    ) as error:
         open_model(f"{scheme}:{tmp_path}", {wrong: "float32"})
     assert "Name the folder" not in str(error.value)
     assert len(str(error.value)) < 500
@@ -523,7 +525,7 @@ def test_code_that_takes_any_argument_does_not_take_a_slip(tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     config["auto_map"] = {"AutoModelForCausalLM": "modeling_open.OpenGPT2"}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match=r"--model-args dtpye: hf: .*Did you mean 'dtype'"):
+    with pytest.raises(ModelError, match=r"--model-args dtpye: models of the kind hf .*Did you mean 'dtype'"):
         open_model(f"hf:{tmp_path}", {"trust_remote_code": "true", "dtpye": "float32"})
     given = {"trust_remote_code": "true", "dtype": "float32", "attn_implementation": "eager"}
     assert open_model(f"hf:{tmp_path}", given).card.protocol["attn_implementation"] == "eager"

@@ -312,7 +312,7 @@ def test_surprisal_marks_unknown_words_whatever_the_vocabulary_calls_them(tmp_pa
 
 def test_cite_says_what_was_done_with_them_and_who_does_so(folder):
     said = succeeded(call("cite", "runs/cut", cwd=folder)).stdout
-    assert r"\citet{linzen-etal-2016} and \citet{gulordava-etal-2018} use no such pairs" in said
+    assert r"\citet{linzen-etal-2016} and \citet{gulordava-etal-2018} use no such items" in said
     assert "@article{linzen-etal-2016" in said
     assert "@inproceedings{gulordava-etal-2018" in said
     assert "compared anyway" in succeeded(call("cite", "runs/scored", cwd=folder)).stdout
@@ -407,7 +407,7 @@ def test_lint_counts_the_pairs_of_a_case_as_a_run_does_and_names_all_words(folde
     missing = words - {"the", "author", "laughs"}
     assert f"words missing from the vocabulary ({len(missing)}): " in every
     assert set(every.rpartition(": ")[2].removesuffix(".").split(", ")) == missing
-    assert first.endswith(f"and {len(missing) - 8} more.")
+    assert first.endswith(f"and {len(missing) - 8} more (to list all words: --all).")
 
 
 def test_lint_says_that_a_model_does_not_tell_which_words_it_knows(folder):

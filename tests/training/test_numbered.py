@@ -256,7 +256,7 @@ def test_no_room_for_a_large_text_is_one_message(large, tmp_path):
     result = run_process(["bash", "-c", program], cwd=tmp_path)
     assert result.returncode == 2
     assert (
-        "large.txt: tseval cannot store the text as numbers, because the disk is full (File too large)."
+        "large.txt: tseval cannot store the encoded text, because the disk is full (File too large)."
         in result.stderr
     )
     assert "Traceback" not in result.stderr

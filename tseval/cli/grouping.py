@@ -23,9 +23,9 @@ GROUP_OPTIONS = take_all([
                       "architecture and its spread over seeds. You can also name groups: write GROUP=RUN "
                       "for RUN."),
     click.option("--group-by", metavar="PATTERN",
-                 help="Join models with the same group in their names: --group-by '{group}-s{seed}' joins "
-                      "lstm-s1 and lstm-s2 to lstm ({seed} is a number). If no name of a model fits, the "
-                      "names of the folders count (default: no groups)."),
+                 help="Group models by a pattern of their names: '{group}-s{seed}' puts lstm-s1 and lstm-s2 "
+                      "into the group lstm ({seed} is a number). If no model name matches, tseval "
+                      "matches the names of the run folders (default: no groups)."),
 ])  # fmt: skip
 
 

@@ -53,8 +53,8 @@ def run_command(
 ) -> None:  # fmt: skip
     """Score a model on a suite, save the results as a run, and print the table of accuracies.
 
-    The exit code is 0 if the run is complete, and 1 if the model decides less than --require-coverage. If the
-    model decides no item, tseval prints a warning.
+    The exit code is 0 if the run is complete, and 1 if the share of items that the model
+    can decide is below --require-coverage. If the model can decide no item, tseval prints a warning.
     """
     from tseval.analysis.features import check_features
     from tseval.suites import load_suite, taken_before, what_was_read

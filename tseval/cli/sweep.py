@@ -54,7 +54,7 @@ _STATUS = "status"
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue the sweep in the folder of --out. tseval does so also without this option.",
+    help="Continue the sweep in the folder of --out. This is always so: the option changes nothing.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the progress and the result of each run as JSON lines."

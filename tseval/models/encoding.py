@@ -77,7 +77,7 @@ class OfWords:
             raise ModelError(
                 f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
                 "does not know.\n"
-                "  Remove the sentence, or add --too-long skip, which skips such sentences."
+                "  Remove the sentence, or add --too-long skip, which skips unknown words too."
             )
         # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
         unknown = self.vocabulary.unknown or self.vocabulary.start

@@ -66,7 +66,7 @@ def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
     with naming(path, arguments):
         if unknown := [name for name in arguments if name not in ARGUMENTS]:
             raise ModelError(
-                f"--model-args {unknown[0]}: recurrent models have no such argument. "
+                f"--model-args {unknown[0]}: recurrent models have no argument with this name. "
                 f"{suggest(unknown[0], ARGUMENTS, 'Arguments')}"
             )
         file = read_state_file(path)

@@ -124,7 +124,8 @@ class Pretrained:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
             raise ModelError(
                 f"the token {token!r} of the tokenizer has the id {int(encoded.tokens.max())}, but the model "
-                f"has only {self.n_tokens} tokens.\n  Save the tokenizer of its training in the folder."
+                f"has only {self.n_tokens} tokens.\n"
+                "  Put the tokenizer of the model's training into the model's folder."
             )
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:

@@ -99,7 +99,7 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
     options = {name: typed(name, text) for name, text in arguments.items()}
     if foreign := sorted(options.keys() - {"dtype", "attn_implementation", "device_map"}):
         raise ModelError(
-            f"--model-args {foreign[0]}: a GGUF file has no such argument.\n"
+            f"--model-args {foreign[0]}: GGUF models have no argument with this name.\n"
             "  Use only dtype, attn_implementation and device_map."
         )
     keywords: dict[str, object] = {"dtype": torch.float32, **options}

@@ -55,9 +55,9 @@ def refuse_foreign_options(
         near = (inside or get_close_matches(name, sorted(known), n=1) or [name])[0]
         named = {*own, *USUAL, near} & known
         raise ModelError(
-            f"--model-args {name}: {scheme}: models have no such argument. "
+            f"--model-args {name}: models of the kind {scheme} have no argument {name!r}. "
             f"{suggest(near, named, 'Arguments')}\n"
-            "  You can also use arguments of transformers' from_pretrained and fields of config.json."
+            "  Arguments of transformers' from_pretrained and fields of config.json are allowed too."
         )
 
 

@@ -203,7 +203,7 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
     """
     regions = regions_of(parse(formula))
     if not regions:
-        raise ValueError("the formula names no region, such as (1) or name.region")
+        raise ValueError("the formula must name a region, such as (1) or name.region")
     for region in sorted(regions, key=str):
         place = region.place.name if isinstance(region.place, Mark) else region.place
         known_regions = known.get(region.condition, ())

@@ -146,8 +146,8 @@ def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dic
     if not common:
         names = (", ".join(sorted(side)) for side in sides)
         raise RunError(
-            "NEW has runs on {}, OLD on {}: no suite in common.\n  Score both models on one suite: "
-            "tseval run --suite".format(*names)
+            "NEW has runs on {}, OLD on {}: no suite in common.\n  Score both models on the same suite: "
+            "tseval run --suite SUITE --model MODEL".format(*names)
         )
     return {name: (sides[0][name], sides[1][name]) for name in common}
 

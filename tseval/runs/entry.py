@@ -74,7 +74,7 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
             evidence = read_evidence(content)
             if evidence.suite_digest != split.suite.digest:
                 raise EvidenceError(
-                    f"the evidence has scores of another suite, with the digest {evidence.suite_digest[:8]}"
+                    f"the evidence has scores of a different suite (digest {evidence.suite_digest[:8]})"
                 )
             read, too_long = readable(evidence, split.sentences)
             return scored_again(evidence, read, None if too_long else split.words), too_long

@@ -410,8 +410,8 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     n_tokens = n_words if encoded.pieces is None else int(encoded.pieces.sum())
     if len(encoded.tokens) != n_tokens:
         raise wrong_output(
-            f"the method `encode` of {who} returned {len(encoded.tokens)} tokens, but its "
-            f"words have {n_tokens} tokens, in {what}"
+            f"the method `encode` of {who} returned {len(encoded.tokens)} tokens, but by its own "
+            f"counts the words have {n_tokens} tokens in all, for {what}"
         )
 
 

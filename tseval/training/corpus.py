@@ -181,7 +181,7 @@ def _without_cache(path: Path, sha256: str) -> NumberedText:
             text = _map(file, sha256)
     except OSError as error:
         raise TrainingError(
-            f"{path}: tseval cannot store the text as numbers, because the disk is full ({reason(error)}).\n"
+            f"{path}: tseval cannot store the encoded text, because the disk is full ({reason(error)}).\n"
             f"  Free space in {cache_folder()}, or set TMPDIR to another folder."
         ) from None
     assert text is not None, "what was written a moment ago is sound"

@@ -122,7 +122,7 @@ def _without_spaces(word: str) -> str:
     return "\u00a0".join(plain(word).split())
 
 
-class ScoredSentences:
+class RunScores:
     """What a run has for each sentence: log-probabilities, and what the model reads."""
 
     def __init__(self, scored: pa.Table) -> None:

@@ -14,7 +14,7 @@ from tseval.report.layout import row_labels
 from tseval.report.numbers import NONE, format_interval, format_share
 from tseval.web.answers import Verdicts
 from tseval.web.breakdown import Part, break_down
-from tseval.web.item_blocks import ScoredSentences, SuiteSentences, texts_block
+from tseval.web.item_blocks import RunScores, SuiteSentences, texts_block
 from tseval.web.item_choice import choose_items, draw_items
 from tseval.web.items import ShownItem, show_items
 from tseval.writing import AS_WRITTEN
@@ -145,7 +145,7 @@ class ItemPages:
         for with_words in (True, False):
             blocks = dict(texts)
             for number, cached in models:
-                scored = ScoredSentences(cached.run.load_sentences())
+                scored = RunScores(cached.run.load_sentences())
                 for row, places in enumerate(self._places):
                     blocks[answers_name(self._at, number, row)] = scored.answers_block(
                         known, self._answered[number], places, with_words=with_words

@@ -232,8 +232,8 @@ def test_forms_come_from_more_treebanks_and_from_unimorph(tmp_path):
     table.write_text("laufen\tläuft\tV;IND;PRS;3;SG\n")
     with pytest.raises(
         SuiteError,
-        match=r"has none of the words that have the feature Number in the treebanks, such as "
-        r"'.*'.\n  Give a list of the same language",
+        match=r"none of the words with the feature Number in the treebanks \(such as "
+        r"'.*'.\n  Give a list of forms for the language",
     ):
         pairs_of(path, table)
     table.write_text("laufen läuft\n")

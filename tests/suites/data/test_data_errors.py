@@ -45,7 +45,7 @@ ROWS = [
         ("item,label,sentence\n1,good,a b\n1,bad,b a\n1,bad,b a\n", None, "a.csv:4: the item '1' has the "
                                                                           "same sentence twice"),
         ("item,label,sentence\n1,good,a b\n1,maybe,b a\n", None,
-         "a.csv:3: the column 'label' has the value 'maybe'. tseval cannot tell grammatical from"),
+         "a.csv:3: the column 'label' has the value 'maybe', and tseval does not know whether this"),
         ("item_id,pair_id,label,sentence\n1,1,good,a b\n1,1,bad,b a\n", None,
          "tseval does not know which column has the role 'item': 'item_id' or 'pair_id'.\n"
          "  Add --columns item=item_id or --columns item=pair_id."),
@@ -91,7 +91,7 @@ ROWS = [
         (RATED + "b,9\n", "If the rows are ratings by different people, add a column 'rater'."),
         ("sentence,rating\na,1\nb,2\n",
          "has 2 rated sentences, but a correlation needs at least 3.\n  Add rows with a sentence and its"),
-        ("sentence,rating\na,2\nb,2\nc,2\n", "all ratings are 2, so tseval cannot compute a correlation"),
+        ("sentence,rating\na,2\nb,2\nc,2\n", "all ratings are 2, so there is no correlation"),
         ("sentence,rating,n\na,1,4\nb,2,0\nc,3,4\n",
          "a.csv:3: the column 'n' has '0', but must have a number of ratings.\n  Write a whole number: 1, "
          "2,"),

@@ -199,7 +199,7 @@ def test_only_the_files_of_a_set_come_where_the_server_can_leave_others_out(
     (tmp_path / "turns/.git/objects" / blob[:2] / blob[2:]).unlink()
     folder = Published("Turns", "MIT", 1, 1, folder="turns", source=turns, columns={"layout": "alternating"})
     if not filtered:
-        with pytest.raises(SuiteError, match="does not give commit"):
+        with pytest.raises(SuiteError, match="cannot get the commit"):
             fetch(folder, tmp_path / "data/mine")
         return
     fetch(folder, tmp_path / "data/mine")
@@ -224,7 +224,7 @@ def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_
     path.chmod(0o600)
     path.write_bytes(zlib.compress(b"blob 18\0True\ta b\nFalse\tx y"))
     message = (
-        rf"tseval cannot fetch clams_xx: .* does not give commit {source.id[:12]} \(.*\n"
+        rf"tseval cannot fetch clams_xx: tseval cannot get the commit {source.id[:12]} from .* \(.*\n"
         rf".* copy into .*clams_xx\n  xx_evalset/simple_agrmt.txt of commit {source.id}"
     )
     with pytest.raises(SuiteError, match=message):
@@ -234,7 +234,7 @@ def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_
 
 def test_a_commit_that_is_not_there_is_named(tmp_path, source):
     other = in_commit(Commit(source.repository, "0123456789" * 4))
-    with pytest.raises(SuiteError, match="does not give commit 012345678901"):
+    with pytest.raises(SuiteError, match="cannot get the commit 012345678901"):
         fetch(other, tmp_path / "data/clams_xx")
 
 

@@ -192,7 +192,7 @@ def broken(change):
         (suite("(4;%match%) < 1"), "names the condition 'match', but the items do not have it"),
         (suite("(6;%match_sing%) < 1"), "names the region '6', but the items do not have it"),
         (suite("match_sing.verb < 1"), "names the region 'verb', but the items do not have it"),
-        (suite("1 < 2"), "in '1 < 2', the formula names no region"),
+        (suite("1 < 2"), "in '1 < 2', the formula must name a region"),
         (suite(), "has 3 items and 0 predictions, but needs at least one of each"),
         (suite(SING, metric="men"), r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "
          r"Metrics: max, mean, median, min, range, sum\."),

@@ -141,7 +141,7 @@ def test_marks_that_do_not_match_are_refused(text, what):
         (design("[what.after < 1, 2]"), BODY, 9, "the prediction 'p1' is a list."),
         (design("what.after"), BODY, 9,
          "in the prediction 'p1', the formula compares nothing, but must state something that is true"),
-        (design("1 < 2"), BODY, 9, "in the prediction 'p1', the formula names no region, such as (1)"),
+        (design("1 < 2"), BODY, 9, "in the prediction 'p1', the formula must name a region, such as (1)"),
         (design("wat.after < that.after"), BODY, 9,
          "in the prediction 'p1', the formula names the condition 'wat', but the items do not have it.\n"
          "  Did you mean 'what'? Conditions: gap, that, what"),

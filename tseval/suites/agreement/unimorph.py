@@ -106,8 +106,8 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
             listed[lemma, upos].append((form, features))
     if not listed:
         raise SuiteError(
-            f"{path}: the list of forms has none of the words that have the feature {feature} in the "
-            f"treebanks, such as {min(lemmas, default='–')!r}.\n  Give a list of the same language, or "
-            "change another feature."
+            f"{path}: none of the words with the feature {feature} in the treebanks (such as "
+            f"{min(lemmas, default='–')!r}) is in this list of forms.\n"
+            "  Give a list of forms for the language of the treebanks, or leave out --forms."
         )
     return ListedForms("unimorph", feature, listed)

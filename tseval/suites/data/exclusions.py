@@ -142,7 +142,7 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     if not path.is_file():
         raise SuiteError(
             f"--exclude: the file {str(path)!r} does not exist.\n"
-            f"  Give a table with the columns paradigm and pairID, or write --exclude {KNOWN_ERRORS}."
+            "  Check the path. The file must be a table with the columns paradigm and pairID."
         )
     columns = header_of(path, {})
     case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)

@@ -179,6 +179,6 @@ def _git(source: Commit, *arguments: str) -> bytes:
     except subprocess.CalledProcessError as error:
         explanation = shortened(" ".join(error.stderr.decode(errors="replace").split()), 120)
         raise _NoAnswerError(
-            f"{source.repository} does not give commit {source.id[:12]} ({explanation})"
+            f"tseval cannot get the commit {source.id[:12]} from {source.repository} ({explanation})"
         ) from None
     return result.stdout

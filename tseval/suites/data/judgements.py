@@ -50,10 +50,15 @@ def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | 
         if None in judged or len({*judged}) == 1:
             odd = sentences[judged.index(None)] if None in judged else sentences[0]
             column = columns.of("label")
+            if None not in judged:
+                raise SuiteError(
+                    f"{odd.place}: all rows have the value {odd.label!r} in the column {column!r}, so it "
+                    "does not separate grammatical from ungrammatical sentences.\n"
+                    "  Name another column with judgements: --columns label=COLUMN."
+                )
             raise SuiteError(
-                f"{odd.place}: the column {column!r} has the value {odd.label!r}"
-                f"{'' if None in judged else ' in every row'}. "
-                "tseval cannot tell grammatical from ungrammatical sentences by it.\n"
+                f"{odd.place}: the column {column!r} has the value {odd.label!r}, and tseval does not know "
+                "whether this value means grammatical or ungrammatical.\n"
                 "  Name the value of grammatical sentences: --columns better=VALUE. If the values are "
                 f"ratings, add --columns rating={column}."
             )

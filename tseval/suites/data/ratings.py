@@ -142,7 +142,7 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
         )
     if len({rated.mean for rated in sentences}) == 1:
         raise SuiteError(
-            f"{first}: all ratings are {sentences[0].mean:g}, so tseval cannot compute a correlation.\n"
+            f"{first}: all ratings are {sentences[0].mean:g}, so there is no correlation.\n"
             "  Add sentences with other ratings."
         )
     cases = reading.build(map(_as_item, sentences))
