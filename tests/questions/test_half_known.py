@@ -407,7 +407,7 @@ def test_lint_counts_the_pairs_of_a_case_as_a_run_does_and_names_all_words(folde
     missing = words - {"the", "author", "laughs"}
     assert f"words missing from the vocabulary ({len(missing)}): " in every
     assert set(every.rpartition(": ")[2].removesuffix(".").split(", ")) == missing
-    assert first.endswith(f"and {len(missing) - 8} more.")
+    assert first.endswith(f"and {len(missing) - 8} more (to list all words: --all).")
 
 
 def test_lint_says_that_a_model_does_not_tell_which_words_it_knows(folder):
