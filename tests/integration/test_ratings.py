@@ -101,7 +101,6 @@ def test_the_figure_has_a_dot_for_every_sentence(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("table sum pairs", "sum has correlations with ratings, but pairs has accuracies, so one table"),
         ("table sum mean --against sum", "sum is a run on rated sentences"),
         ("table sum --group", "sum is a run on rated sentences"),
         ("table sum --over step", "sum is a run on rated sentences"),
@@ -139,8 +138,10 @@ def test_a_run_is_verified_and_resumed_like_any_other(folder):
 
 @pytest.mark.slow
 def test_a_warning_names_the_remedy_for_attached_punctuation(folder):
-    said = call("run", *MODEL, "--suite", LAU_RATINGS, "--out", "warned", cwd=folder).stderr
-    assert "of 60 sentences hold words that the model does not know; some words have punctuation" in said
+    done = call("run", *MODEL, "--suite", LAU_RATINGS, "--out", "warned", cwd=folder)
+    said = done.stdout + done.stderr
+    warned = "of 60 sentences hold words that the model does not know; some words have punctuation"
+    assert said.count(warned) == 1
     assert "--tokenise" in said
     said = call("run", *MODEL, "--suite", LAU_RATINGS, "--out", "not", "--tokenise", cwd=folder).stderr
     assert "warning" not in said
