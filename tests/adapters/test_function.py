@@ -134,7 +134,7 @@ UNREADABLE: dict[str, Any] = {
     "bidirectional": (lambda: (made(BatchFirst, len(LIST), bidirectional=True), LIST), "is not causal"),
     "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "for a word, but there are 9 words"),
     "NaN": (changed(lambda logits: logits * math.nan), "returns NaN"),
-    "probabilities": (changed(lambda logits: logits.softmax(-1)), "probabilities, not logits"),
+    "probabilities": (changed(lambda logits: logits.softmax(-1)), "the module returns probabilities"),
     "drops units": (changed(nn.functional.dropout), "so the module keeps a state or is random"),
     "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "on the other sentences of the batch"),
     "all in one": (changed(lambda logits: logits.sum((0, 1))), "with ids (3, 5) returns the shape (22,)"),

@@ -105,7 +105,7 @@ def test_an_item_with_another_letter_is_undecidable(letters):
         "the author laughs.,the author laugh.\nthe author jokes.,the author joke.\n"
     )
     done = succeed("run", "--model", "ckpt.pt", "--suite", "pairs.csv", "--out", "run", cwd=letters)
-    assert "or with unknown characters" in done.stderr
+    assert "or with unknown characters" in done.stdout + done.stderr
     assert tseval.read_run(letters / "run").verdicts["undecidable"].to_list() == [False, True]
 
 
