@@ -22,6 +22,7 @@ from tseval.report.document import Document
 from tseval.report.layout import lay_out
 from tseval.report.opened import for_analysis
 from tseval.report.sources import document_of
+from tseval.report.suite_tables import by_suite, with_suite
 from tseval.runs import Run
 from tseval.web.report_page import report_page
 
@@ -38,16 +39,24 @@ def table(runs: Source | Iterable[Source], by: str | Sequence[str] = ()) -> pd.D
     """Return what `tseval table` prints, with the cells of `--format csv`.
 
     There is one line for each model and row, and numbers have their full precision. Columns that are tuples
-    or dictionaries in `Run.table` are texts here.
+    or dictionaries in `Run.table` are texts here. Runs on several suites have a first column `suite`.
 
     Args:
         runs: Runs in memory, folders of runs, or leaderboards by folder or by name (`"bhatt2020"`).
         by: Feature, or several, by whose values each row is divided (`--by`).
 
     Raises:
-        RunError: There is no such run or leaderboard, or the runs are over different items.
+        RunError: There is no such run or leaderboard, or runs on one suite are over different items.
     """
-    made = document_of(_opened(runs, items=bool(by)), by)
+    of_suites = by_suite(_opened(runs, items=bool(by)))
+    records = {suite: _records_of(members, by) for suite, members in of_suites.items()}
+    if len(records) == 1:
+        return next(iter(records.values()))
+    return pd.concat([with_suite(frame, suite) for suite, frame in records.items()], ignore_index=True)
+
+
+def _records_of(members: Sequence[Run | Board], by: str | Sequence[str]) -> pd.DataFrame:
+    made = document_of(members, by)
     document = made if isinstance(made, Document) else lay_out(made)
     return _as_numbers(document.records)
 

@@ -89,7 +89,7 @@ def test_without_the_instructions_it_runs_and_says_once_that_nothing_is_gained(f
     command = ["tseval", "run", *SUITE, "--precision", "bfloat16", "--out", "capped"]
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}
     ended = succeeded(run_process(command, cwd=folder, env=environment))
-    assert (ended.stdout + ended.stderr).count(NOTHING_GAINED) == 1
+    assert ended.stderr.count(NOTHING_GAINED) == 1
     assert manifest(folder / "capped")["warnings"] == [NOTHING_GAINED]
     capped, fast, exact = (
         pq.read_table(folder / name / "sentences.parquet")["logprob"].to_numpy()

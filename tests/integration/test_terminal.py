@@ -215,6 +215,15 @@ def test_a_run_ends_with_where_it_is_and_what_comes_next(tmp_path):
 
 @pytest.mark.slow
 @needs_posix
+def test_a_warning_that_stands_below_the_table_is_not_repeated(tmp_path):
+    (tmp_path / "pairs.csv").write_text("good,bad\nthe author laughs.,the author laugh.\n", "utf-8")
+    command = ["run", "--model", "bundled:lstm", "--suite", "./pairs.csv", "--out", "run"]
+    lines, _ = shown_lines(*command, cwd=tmp_path, width=200)
+    assert "".join(lines).count("to split off punctuation, add --tokenise") == 1
+
+
+@pytest.mark.slow
+@needs_posix
 def test_the_command_that_comes_next_is_on_a_line_of_its_own_where_it_would_be_wrapped(tmp_path):
     name = "a run in a folder with a name of many words, which takes the whole line"
     command = ["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "4", "--out", name]

@@ -206,7 +206,7 @@ def test_a_gguf_that_claims_too_much_is_refused_by_the_claim(tmp_path):
     gguf(tmp_path / "b.gguf", lists=[("x", 6_000_001)])
     refused(tmp_path / "b.gguf", "a list of 6,000,001 values")
     gguf(tmp_path / "c.gguf", tensors=[(f"t{i}", 1_000, 0) for i in range(50)])
-    refused(tmp_path / "c.gguf", "its weights need 200,000 bytes, but the file has only")
+    refused(tmp_path / "c.gguf", "the weights need 200,000 bytes, but the file has only")
 
 
 def test_a_sound_gguf_is_still_opened(tmp_path):

@@ -64,7 +64,7 @@ def entry(name, kind, value):
     ("content", "message"),
     [
         (packed(b"GGML"), "does not begin with GGUF"),
-        (packed(version=1), "its GGUF version is 1, but tseval reads only 2 and 3"),
+        (packed(version=1), "the GGUF version is 1, but tseval reads only 2 and 3"),
         (packed(tensors=2**60), "announces 1,152,921,504,606,846,976 entries"),
         (packed(entries=1), "the file ends inside its header"),
         (packed(entries=1, rest=struct.pack("<Q", 3_000_000_000)), "a text of 3,000,000,000 bytes"),
@@ -76,7 +76,7 @@ def entry(name, kind, value):
                                                                                  "Join the parts"),
         (packed(tensors=1, rest=struct.pack("<Q", 1) + b"w" + struct.pack("<I", 9)), "w has 9 dimensions"),
         (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 8, 250, 0)), "w has an unknown number f"),
-        (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 2**30, 0, 0)), "its weights end at byte"),
+        (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 2**30, 0, 0)), "the weights end at byte"),
         (packed(rest=bytes(8)), "holds no weights"),
     ],
 )  # fmt: skip
@@ -98,6 +98,6 @@ def test_of_several_one_has_to_be_named(written, tmp_path):
 
 def test_arguments_that_a_gguf_does_not_take_are_refused(written):
     with pytest.raises(
-        ModelError, match=r"a GGUF file has no such argument.\n  Use only dtype, attn_implementation"
+        ModelError, match=r"GGUF models have no argument with this name.\n  Use only dtype, attn_implementation"
     ):
         load_model(written, {"revision": "main"})

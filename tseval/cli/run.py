@@ -145,11 +145,13 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
     click.echo(f"{took}\n{path}", err=True)
-    if screen_of(sys.stdout) is None:  # on a terminal it stands below the table
+    on_screen = screen_of(sys.stdout) is not None
+    if not on_screen:  # on a terminal it stands below the table
         click.echo(run.manifest.signature, err=True)
     for warning in run.manifest.warnings:
-        if any(plain(warning).rstrip(".") in note for note in notes):
-            continue  # the table has it
+        # The user has read it below the table; a file or a pipe takes the table away from the user.
+        if on_screen and any(plain(warning).rstrip(".") in note for note in notes):
+            continue
         click.echo(f"warning: {warning}", err=True)
     if sys.stderr.isatty():
         beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated

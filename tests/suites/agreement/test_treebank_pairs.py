@@ -233,7 +233,7 @@ def test_forms_come_from_more_treebanks_and_from_unimorph(tmp_path):
     with pytest.raises(
         SuiteError,
         match=r"none of the words with the feature Number in the treebanks \(such as "
-        r"'.*'.\n  Give a list of forms for the language",
+        r"'.*'\) is in this list of forms.\n  Give a list of forms for the language",
     ):
         pairs_of(path, table)
     table.write_text("laufen läuft\n")

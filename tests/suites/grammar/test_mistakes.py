@@ -168,6 +168,7 @@ def test_a_run_names_the_first_mistake_of_grammars_in_one_line(tmp_path):
     body = AGREE.replace("(subject) }}", "(subject) }}.")
     for name in ("one", "two"):
         (tmp_path / f"{name}.jinja").write_text(f"{HEAD}{NOUNS}---\n{body}", "utf-8")
-    (line,) = warnings_of_run(tmp_path, tmp_path)
+    undecided, line = warnings_of_run(tmp_path, tmp_path)
+    assert "decides none of the 16 contrasts" in undecided
     assert line.startswith("warning: case 'one': 8 sentences end in '.', for example 'the farmer laughs.'")
     assert line.endswith("(1 more case). To list all, run tseval lint")
