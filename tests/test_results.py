@@ -56,13 +56,13 @@ def test_a_table_has_the_cells_that_the_command_prints(runs):
         pd.testing.assert_frame_equal(as_csv(tseval.table(given, by)), expected)
 
 
-def test_a_table_over_several_suites_has_the_cells_of_the_command(runs):
+def test_a_table_over_several_suites_has_the_cells_of_the_command(runs, tmp_path):
     options = ["--case", "simple_agrmt", "--sample", "10", "--quiet", "--out", "other"]
-    ended = call("run", "--model", "bundled:lstm", "--suite", "clams_english", *options, cwd=runs)
+    ended = call("run", "--model", "bundled:lstm", "--suite", "clams_english", *options, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    frame = tseval.table([runs / "one", runs / "other"])
+    frame = tseval.table([runs / "one", tmp_path / "other"])
     assert list(frame["suite"].unique()) == ["marvin_linzen", "clams_english"]
-    pd.testing.assert_frame_equal(as_csv(frame), printed(runs, "table", "one", "other"))
+    pd.testing.assert_frame_equal(as_csv(frame), printed(runs, "table", "one", tmp_path / "other"))
 
 
 def test_a_published_board_is_named_as_the_command_names_it(tmp_path):

@@ -315,7 +315,8 @@ def test_cite_says_what_was_done_with_them_and_who_does_so(folder):
     assert r"\citet{linzen-etal-2016} and \citet{gulordava-etal-2018} use no such items" in said
     assert "@article{linzen-etal-2016" in said
     assert "@inproceedings{gulordava-etal-2018" in said
-    assert "were compared, with a symbol for unknown words" in succeeded(call("cite", "runs/scored", cwd=folder)).stdout
+    said = succeeded(call("cite", "runs/scored", cwd=folder)).stdout
+    assert "were compared, with a symbol for unknown words" in said
 
 
 def test_a_page_shows_them_as_half_known(folder):

@@ -59,6 +59,7 @@ class SuiteTables:
 
 
 def with_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
+    """Return records with the name of their suite as the first column."""
     records = records.copy()
     records.insert(0, "suite", suite)
     return records
