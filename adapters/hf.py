@@ -258,8 +258,8 @@ class CausalModel(OfPieces):
     ) -> None:
         if white_space != "single" and words == "corrected":
             raise ModelError(
-                f"white_space={white_space}: word probabilities cannot be corrected for pieces that hold the "
-                "space\n  after a word. Add words=pieces: --model-args "
+                f"white_space={white_space}: tseval cannot correct word probabilities if tokens contain "
+                "the space after a word.\n  Add words=pieces: --model-args "
                 f"white_space={white_space},words=pieces"
             )
         super().__init__(opened, leading_space, white_space)

@@ -353,7 +353,7 @@ ROW = "{0}\tA\ta\tX\t_\tNumber=Sing\t{1}\tx\t_\t_\n"
         ("1\tA\ta\n\n", "this line has 3 columns"),
         (
             ROW.format(1, 2) + ROW.format(2, 1) + "\n",
-            "t.conllu:1: the heads form a circle: from the word 'A'",
+            "t.conllu:1: the heads form a cycle: from the word 'A'",
         ),
     ],
 )

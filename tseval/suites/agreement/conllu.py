@@ -218,8 +218,8 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
         while at not in rooted:
             if at in above:
                 raise SuiteError(
-                    f"{path}:{line}: the heads form a circle: from the word {token['form']!r}, head by "
-                    "head, you come back to it.\n"
+                    f"{path}:{line}: the heads form a cycle: from the word {token['form']!r}, head by "
+                    "head, one comes back to this word.\n"
                     "  Correct the heads in column 7."
                 )
             above.add(at)

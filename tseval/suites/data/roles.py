@@ -413,8 +413,8 @@ def fillers(text: str, place: str, names: Collection[str]) -> tuple[str, dict[st
     column = column.strip()
     if not colon or not words or column not in names:
         raise SuiteError(
-            f"{place}: the setting fill={text} of --columns does not name a column of the table and a word "
-            "for each of its values.\n"
+            f"{place}: the setting fill={text} of --columns must name a column of the table, and a word for "
+            "each value of this column.\n"
             f"  Write fill=COLUMN:VALUE>WORD,VALUE>WORD. {suggest(column, names, 'Columns')}"
         )
     return column, {value.strip(): word.strip() for value, word in words.items()}
