@@ -145,9 +145,10 @@ def _as_pretrained(
     config: Any = getattr(model, "config", None)
     if not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
         raise ModelError(
-            f"{call_returns} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
-            "  For a LoRA adapter, merge it first: model.merge_and_unload().\n"
-            "  For a torch module, give its list of words, not a tokenizer."
+            f"{call_returns} a model and a tokenizer, but the model is {type(model).__name__}, not a plain "
+            "transformers model.\n"
+            "  If it has a LoRA adapter, merge the adapter first: model.merge_and_unload().\n"
+            "  If it is a torch module, give its list of words, not a tokenizer."
         )
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(

@@ -24,7 +24,7 @@ try:
     import kenlm
 except ImportError:
     raise ModelError(
-        'ngram: models need the package kenlm. Install it: pip install "tseval[ngram]"'
+        'models of the kind ngram need the package kenlm. Install it: pip install "tseval[ngram]"'
     ) from None
 
 if TYPE_CHECKING:

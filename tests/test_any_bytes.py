@@ -128,7 +128,7 @@ FOUND = [
     ("pairs", PAIR % (b"[" * 400 + b"]" * 400), "p.jsonl:1: too many lists and mappings .* .limit: 100.\\."),
     ("table of pairs", b"x" * 180_000 + b"\n1\n", "no pair of sentences found .*\n  Rename the columns"),
     ("table of pairs", b"good\tbad\n" + b"a " * 500_000 + b"\tb\n", "case 'p', item 0: .*limit: 50,000"),
-    ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: the key 'pairID' has '1"),
+    ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: the key 'pairID' has the value '1"),
     ("gold", MANY + b"\tbarks\tbark\t0\n", "t.gold:1: a line must have 4 cells with tabs .* this line is '1"),
     ("gulordava", changed("gulordava", b"\t1\t1", b"\t%s\t1" % MANY),
      "g.tab:2: the column 'constr_id' has '1"),

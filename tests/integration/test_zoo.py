@@ -380,7 +380,7 @@ def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
     [
         ("train: {hiden: 8}", "recipe tiny, srn: No such option '--hiden'."),
         ("train: {dropout: 1}", "recipe tiny, srn: dropout must be at least 0 and below 1"),
-        ("train: {seed: 3}", "tiny.yaml: train.seed: the zoo sets this option itself: leave out"),
+        ("train: {seed: 3}", "tiny.yaml: train.seed: the zoo sets this option itself. Leave it out"),
         ("train: {hidden: [8, 9]}", "tiny.yaml: train.hidden: should be"),
         ("train: 8", "tiny.yaml: train: should be a mapping, not 8"),
         ("cells: {snr: {hidden: 8}}", "cells: unknown architecture 'snr'.\n  Did you mean 'srn'?"),

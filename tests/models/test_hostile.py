@@ -77,7 +77,7 @@ def refusal(path):
         ("large number", "an integer of more than 4,096 bits"),
         ("negative stride", "has an unknown description"),
         ("sizes without end", "has an unknown description"),
-        ("sizes beyond", "is longer than its numbers in the file"),
+        ("sizes beyond", "it has fewer numbers than the size of a tensor needs"),
         ("size as a device", "its Python pickle would call 'torch.Size'"),
         ("storage alone", "its Python pickle holds a StorageView, which is not plain data"),
         ("storage elsewhere", "the file is damaged: it has no part 'archive/data/../data.pkl'"),

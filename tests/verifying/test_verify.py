@@ -270,7 +270,7 @@ def authors_apart(scored):
     ("bos", "tokens", "found"),
     [
         ("true", lambda scored: np.zeros(scored.num_rows),
-         "but the model scores the first token of every sentence"),
+         "unscored, but this model scores it"),
         ("false", None, "no column 'unscored' with these tokens"),
         ("false", authors_apart, "the first token of the word 'the' is "),
     ],

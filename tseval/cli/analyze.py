@@ -263,7 +263,7 @@ def pairwise_command(by: str | None, margin: float, **options: Any) -> None:
                    "Repeatable (default: none).",
 )  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **options: Any) -> None:
-    """Print how much each row of the table depends on single words, and which words make intervals wide."""
+    """Print how much each row of the table depends on single words, and which words widen its interval."""
     from tseval.report.analyses.robustness import analyse_words, word_panels
     from tseval.report.looks import ACCURACY_DOTS
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     type=COUNT,
     default=20,
     show_default=True,
-    help="Print only the first N items. A file gets all items.",
+    help="Print only the first N items. A file of --out always has all items.",
 )
 @click.option("--suite", type=SUITE, help="Name or path of the suite (default: the name in the runs).")
 @FORMAT

@@ -28,8 +28,8 @@ SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choice
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(
     "--unknown", type=UNKNOWN_RULES, default="undecidable", show_default=True,
-    help="Treatment of pairs of which the model's vocabulary has only one form. undecidable: count them "
-         "separately, not as right or wrong. score: compare them anyway.",
+    help="Treatment of pairs if only one of the two forms is in the model's vocabulary. undecidable: count "
+         "them separately, not as right or wrong. score: compare them anyway.",
 )  # fmt: skip
 FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
 CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])

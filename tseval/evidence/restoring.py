@@ -31,7 +31,7 @@ def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringAr
             "or are in another order"
         )
     if len(rows) == len(sentences) > 0:
-        raise EvidenceError("according to the evidence, every sentence is too long, so nothing was scored")
+        raise EvidenceError("the evidence states that every sentence is too long, so it has no scores")
     mask = np.ones(len(sentences), dtype=np.bool_)
     mask[rows] = False
     return sentences.filter(pa.array(mask)), sentences.filter(pa.array(~mask))
@@ -91,8 +91,8 @@ def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
     for row, depth in evidence.apart.items():
         if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
             raise EvidenceError(
-                f"according to the evidence, sentence {row} of the suite shares more than {depth} words with "
-                "the sentence before, but in the suite it shares fewer"
+                f"the evidence does not fit the suite: sentence {row} should begin with more than {depth} "
+                "words of the sentence before it, but begins with fewer"
             )
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))

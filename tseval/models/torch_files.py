@@ -115,7 +115,7 @@ class TorchFile:
             last = tensor.offset + sum((size - 1) * step for size, step in steps)
             within = view.start >= 0 and view.start + view.length <= view.storage.numel
             if not within or max(last, tensor.offset) >= max(view.length, 1):
-                raise damaged("the file is damaged: a tensor is longer than its numbers in the file")
+                raise damaged("the file is damaged: it has fewer numbers than the size of a tensor needs")
             if math.prod(tensor.shape) > view.length:
                 raise refused("a tensor has a shape but no numbers")
         needed = sum(math.prod(tensor.shape) * tensor.view.storage.dtype.itemsize for tensor in stored)

@@ -296,9 +296,7 @@ def _recipe(name: str, content: object) -> Recipe:
         **{f"cells.{arch}": stated.cells[arch] for arch in stated.cells},
     }.items():
         if theirs := [option for option in OWN if option in options]:
-            raise ContentError(
-                "the zoo sets this option itself: leave out the option", f"{where}.{theirs[0]}"
-            )
+            raise ContentError("the zoo sets this option itself. Leave it out", f"{where}.{theirs[0]}")
     cells = {arch: options for arch, options in stated.cells.items() if options}
     return Recipe(name, stated.seeds, stated.train, cells, cast("dict[str, int]", seeds_by_cell))
 

@@ -80,8 +80,8 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
             "the model leaves the first token of a sentence unscored, but the evidence has no column "
             "'unscored' with these tokens"
             if unscored
-            else "the evidence has a column 'unscored', but the model scores the first token of every "
-            "sentence"
+            else "the evidence has a column 'unscored', which is only for models that leave the first token "
+            "of a sentence unscored, but this model scores it"
         )
     if not unscored:
         return

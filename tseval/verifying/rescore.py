@@ -142,7 +142,7 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
         row = pc.index(same, pa.scalar(False)).as_py()
         raise CheckFailed(
             f"the model reads {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, but "
-            f"the run states {claimed['seen'][row].as_py()!r}"
+            f"the run states that it reads {claimed['seen'][row].as_py()!r}"
         )
     # Entries do not hold it.
     if "n_unknown" in claimed.column_names and claimed["n_unknown"] != scored["n_unknown"]:
@@ -162,7 +162,7 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
     """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
     if name not in claimed.column_names:
         raise CheckFailed(
-            f"the file of sentences should have a column {name!r}, because --model gives these numbers"
+            f"the file of sentences has no column {name!r}, but the model of --model gives these numbers"
         )
     lengths = pc.list_value_length(scored["words"]).to_numpy()
     stated, actual = (_flat(table, name) for table in (claimed, scored))

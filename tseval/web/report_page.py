@@ -188,7 +188,7 @@ def _items(
         if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
             raise SuiteError(
                 f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
-                f"runs used the digest {stated.digest[:8]}: use the version of the runs"
+                f"runs used the digest {stated.digest[:8]}: use the version of the suite that the runs scored"
             )
         pages = ItemPages(table, suite, runs, at)
         blocks, with_words = pages.blocks(MOST_CHARACTERS // n_suites)

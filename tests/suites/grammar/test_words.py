@@ -270,7 +270,7 @@ def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
     [
         ("", SLOTS_OF_DRAW, r"drawn.jinja:8: 'n' sets how often 'chain' repeats, .*\n  Add 'draw:"),
         ("draw: {item: 5}", SLOTS_OF_DRAW, r":12: 'draw' names 'item'.\n  Did you mean 'items'\?"),
-        ("draw: {items: 0}", SLOTS_OF_DRAW, "'draw' needs a whole number of 'items'"),
+        ("draw: {items: 0}", SLOTS_OF_DRAW, "'draw' needs the key 'items' with a whole number"),
         ("draw: {items: 5, for_each: [m]}", SLOTS_OF_DRAW, r"'for_each' names 'm'.\n .* Slots: n, noun, tur"),
         ("draw: {items: 5, for_each: [n, other]}", SLOTS_OF_DRAW, "'for_each' names 'other'.\n  List"),
         ("draw: {items: 5, for_each: [n], where: n > 3}", SLOTS_OF_DRAW, "'where' is true for no"),

@@ -58,8 +58,8 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
             raise SuiteError(f"{place}: this line of BLiMP does not have the key {missing[0]!r}.\n  {fix}")
         if not is_count(str(record["pairID"])):
             raise SuiteError(
-                f"{place}: the key 'pairID' has {record['pairID']!r}.\n  Write the number of the pair: 0, "
-                "1, ..."
+                f"{place}: the key 'pairID' has the value {record['pairID']!r}, which is not a "
+                "number.\n  Write the number of the pair: 0, 1, ..."
             )
     records.sort(key=lambda placed: (str(placed[1]["UID"]), int(cast("str", placed[1]["pairID"]))))
     chosen = [placed for placed in records if method == "full" or placed[1].get(f"{method}_method")]

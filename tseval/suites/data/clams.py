@@ -56,7 +56,7 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
         if known is None:
             raise SuiteError(
                 f"{file}: tseval reads this .txt file as CLAMS, but CLAMS has no construction {case!r}.\n"
-                "  For a table of pairs, rename the file to .tsv, .csv or .jsonl."
+                "  If the file is a table of pairs, rename it to .tsv, .csv or .jsonl."
             )
         construction, phenomenon, dependency = known
         pairs = list(_pairs(file, (case, construction, phenomenon, dependency), features))

@@ -123,7 +123,8 @@ def _refuse_useless(part: DataSet, kind: str, options: Mapping[str, str], path: 
         )
     if "alternatives" in options and kind != "pairs":
         raise SuiteError(
-            f"{path}: alternatives= is for two continuations of a prefix, but the file has {kind}.\n"
+            f"{path}: alternatives= works only for files with a prefix and two continuations, but this file "
+            f"has {kind}.\n"
             "  Leave alternatives= out, or name the columns: --columns prefix=NAME,good=NAME,bad=NAME."
         )
     if "fill" in options and kind != "sentences":

@@ -70,7 +70,7 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
     items, seed = options.get("items"), options.get("seed")
     if not isinstance(items, int) or isinstance(items, bool) or items < 1:
         fix = "Write how many items to draw: draw: {items: 100}."
-        raise document.error("'draw' needs a whole number of 'items'.", "draw", fix=fix)
+        raise document.error("'draw' needs the key 'items' with a whole number.", "draw", fix=fix)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
         raise document.error(
             "'seed' must be a whole number.",
