@@ -141,7 +141,8 @@ def test_a_full_disk_leaves_nothing_of_an_entry(size, made, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     command = [sys.executable, "-m", "tseval", "board", "add", "made/board", "made/run"]
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    # What Python compiles would be cut short, too, and spoil every later start.
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         command, cwd=tmp_path, preexec_fn=limit, env=environment, capture_output=True, check=False
     )
