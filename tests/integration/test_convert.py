@@ -33,8 +33,9 @@ def run(folder, name, model, *more):
     result = succeed("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
     scores = pd.read_parquet(folder / name / "sentences.parquet")
     manifest = json.loads((folder / name / "manifest.json").read_text())
-    printed = (result.stdout + result.stderr).replace("\\", "")  # which Markdown puts before marks
-    assert [printed.count(warning) for warning in manifest["warnings"]] == [1] * len(manifest["warnings"])
+    assert [result.stderr.count(f"warning: {warning}\n") for warning in manifest["warnings"]] == [1] * len(
+        manifest["warnings"]
+    )
     return result.stdout, scores, manifest
 
 
