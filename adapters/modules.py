@@ -135,7 +135,7 @@ class Reading:
             )
         small = min(tolerance, here / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:
-            raise UnfitError(6, "the numbers of a sentence depend on the other sentences of the batch")
+            raise UnfitError(6, "the outputs for a sentence depend on the other sentences of the batch")
         if moved[row, :position].max() > small:
             raise UnfitError(7, "the module is not causal: its output depends on later words")
         for end in (1, position + 1):

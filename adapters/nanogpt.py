@@ -87,7 +87,7 @@ def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: st
     remaining = dict(arguments)
     if unknown := [argument for argument in remaining if argument not in ARGUMENTS]:
         raise ModelError(
-            f"--model-args {unknown[0]}: nanoGPT models have no such argument. "
+            f"--model-args {unknown[0]}: nanoGPT models have no argument with this name. "
             f"{suggest(unknown[0], ARGUMENTS, 'Arguments')}"
         )
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
@@ -126,7 +126,7 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
     if type(heads) is not int or heads < 1 or len(shapes) < 2 or shapes[GPT][1] % heads:
         raise ModelError(
             "the file has the tensors of GPT-2, but no model_args of nanoGPT with the number of heads.\n"
-            "  For a transformers model, name its folder: --model hf:FOLDER"
+            "  For a model of the library transformers, name its folder: --model hf:FOLDER"
         )
     stored = {part: tensor for part, tensor in state.tensors.items() if not MASK.fullmatch(part)}
     file.check(list(stored.values()))

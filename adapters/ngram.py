@@ -86,7 +86,9 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
     """Open `--model ngram:FILE`, an ARPA file or a KenLM binary."""
     if unknown := sorted(arguments.keys() - {"eos"}):
         known = suggest(unknown[0], ("eos",), "Arguments")
-        raise ModelError(f"--model-args {unknown[0]}: ngram: models have no such argument. {known}")
+        raise ModelError(
+            f"--model-args {unknown[0]}: models of the kind ngram have no argument with this name. {known}"
+        )
     eos = arguments.get("eos", "false")
     if eos not in ("true", "false"):
         raise ModelError(f"--model-args eos={eos}: eos must be true or false")

@@ -126,7 +126,7 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
     known = ("k", "m") if rest in AUTOMATA else ("k", "m", "code")
     if unknown := sorted(arguments.keys() - {*known}):
         hint = suggest(unknown[0], known, "Arguments")
-        raise ModelError(f"--model-args {unknown[0]}: oracle:{rest} has no such argument. {hint}")
+        raise ModelError(f"--model-args {unknown[0]}: oracle:{rest} has no argument with this name. {hint}")
     if rest in AUTOMATA:
         k, m = _number("k", arguments), _number("m", arguments)
         refuse_sizes(k, m)

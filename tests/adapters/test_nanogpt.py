@@ -135,7 +135,7 @@ def test_pieces_of_a_tokenizer_score_as_nanogpt_computes_them(tmp_path):
     [
         ({}, "add --model-args vocab=meta.pkl"),
         ({"vocab": "words.txt"}, "single characters, but has 2 entries"),
-        ({"dtype": "half"}, "--model-args dtype: nanoGPT models have no such argument"),
+        ({"dtype": "half"}, "--model-args dtype: nanoGPT models have no argument with this name"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, monkeypatch, arguments, message):

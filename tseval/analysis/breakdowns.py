@@ -94,8 +94,9 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     if decided.empty:
         raise SuiteError(
-            "no item of these runs can be decided, because the model knows neither of the two answers.\n"
-            "  Score a language model on SUITE:profile, and a classifier on SUITE:number_profile."
+            "no item of these runs can be decided: neither of its two answers is in the model's vocabulary.\n"
+            "  If the model is a language model, score it on SUITE:profile. If it is a "
+            "classifier, score it on SUITE:number_profile."
         )
     confidence = expit((decided["better_score"] - decided["worse_score"]).astype("float64"))
     groups = decided.assign(confidence=confidence).groupby(["case", POSITION], sort=False)

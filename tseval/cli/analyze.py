@@ -181,7 +181,7 @@ def in_suite(panel: Panel, suite: str) -> Panel:
 @click.option("--attractors", "n_attractors", type=int, metavar="K",
               help="Use only items with K attractors (nouns before the verb that do not have its "
                    "number). The table then has a row for each "
-                   "number of non-attractors (default: all items).")  # fmt: skip
+                   "number of the other nouns between (default: all items).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **options: Any) -> None:
     """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
     from tseval.report.analyses import attractors

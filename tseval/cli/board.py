@@ -227,7 +227,7 @@ def rename(entry: Path, name: str) -> None:
     "--suite",
     type=SUITE,
     required=True,
-    help="Path of the hidden version of the suite, which tseval suites twin wrote.",
+    help="Folder of the hidden version of the suite, written by the command tseval suites twin.",
 )
 def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
     """Record the accuracy of entries on a hidden version of the suite.

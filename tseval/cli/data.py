@@ -222,7 +222,12 @@ def _wanted_phenomenon(
               help="Read text that is not tokenised, one paragraph a line: the parser finds its sentences "
                    "and words.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Continue the interrupted parse of the file in --out.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue an interrupted parse: keep the sentences that are already in the "
+    "file of --out, and parse the rest.",
+)
 @click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
 def parse_command(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
     """Parse a text into trees, for tseval data agreement.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
               help="Train only this architecture. Repeatable (default: all architectures).")  # fmt: skip
 @click.option("--seeds", type=COUNT,
-              help="Number of models to train of each architecture, each with another seed (default: the "
+              help="Number of models to train of each architecture, each with a different seed (default: the "
                    "number in the recipe).")  # fmt: skip
 @click.option("--jobs", type=COUNT,
               help="Number of models to train at the same time (default: one on a GPU; without a GPU, one "
