@@ -138,5 +138,5 @@ def test_without_kenlm_the_extra_is_named():
     program = f"import sys; sys.modules['kenlm'] = None; import tseval; tseval.load_model('ngram:{ARPA}')"
     done = run_process([sys.executable, "-c", program])
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("tseval.errors.ModelError: ngram: ")
+    assert last.startswith("tseval.errors.ModelError: models of the kind ngram need the package kenlm")
     assert 'pip install "tseval[ngram]"' in last
