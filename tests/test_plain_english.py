@@ -59,7 +59,6 @@ PAGES_TO_DO: set[str] = {
     "docs/tutorial-own-checkpoint.md",
     "docs/tutorial-treebank.md",
     "docs/your-checkpoint.md",
-    "docs/zoo.md",
 }
 PAGES = [
     path
