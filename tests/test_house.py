@@ -176,7 +176,7 @@ def literals(source: str) -> Iterator[str]:
 def test_folders_of_tests_are_those_of_the_package() -> None:
     folders = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     rooms = {folder.rpartition("/")[0] for folder in folders} - {""}
-    # Of several rooms together: commands and pages, devices, and models that others published.
+    # Of several rooms together: pages and the release, devices, and models that others published.
     assert {
         room
         for room in rooms

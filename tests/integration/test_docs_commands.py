@@ -61,7 +61,7 @@ NOT_RUN = {
     "run --model lm-eval:local-completions": "wants a server; test_lm_eval_backend.py serves one",
     "sweep --model 'hf:EleutherAI": "revisions of a model on the hub",
     "sweep plan.yaml --engine slurm": "wants a cluster; test_clusters.py has one",
-    "train zoo": "starts a process for each model; test_zoo.py makes a small one",
+    "train zoo": "starts a process for each model; test_train_zoo.py makes a small one",
     "suites fetch": "downloads; test_fetching.py serves what is fetched",
     "board hidden": "wants runs on a hidden suite; test_life.py makes them",
     "board renew": "wants a new version of the suite; test_life.py makes one",

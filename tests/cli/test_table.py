@@ -119,7 +119,7 @@ def test_a_table_is_written_to_a_file(run, tmp_path):
     ("arguments", "expected"),
     [
         (["bhat2020"], "'bhat2020' is not the folder of a run or a leaderboard.\n  Name the folder"),
-        ([Path(__file__).parent], ("integration is not the folder of a run, because the file manifest.json "
+        ([Path(__file__).parent], ("cli is not the folder of a run, because the file manifest.json "
                                    "is missing in it.\n  Name the folder")),
         (["RUN", "--by", "numbr"], "feature with this name.\n  Did you mean 'number'?"),
         (["bhatt2020", "-o", "/proc/none/x.md"], "directory.\n  Make the folder /proc/none first."),
