@@ -29,7 +29,6 @@ PAGES_TO_DO: set[str] = {
     "docs/formal_languages.md",
     "docs/lm-eval.md",
     "docs/marvin-linzen.md",
-    "docs/parsed-agreement.md",
     "docs/protocols.md",
     "docs/published-checkpoints.md",
     "docs/ratings.md",

@@ -89,7 +89,7 @@ def test_it_is_right_at_every_position_of_the_suite(name, tmp_path):
             "of the language Dyck-(40,30) has too many stacks. Lower k or m",
         ),
         ("automaton", {"k": "9" * 12, "m": "1"}, "too many stacks"),
-        ("automaton", {"k": "2", "m": "2", "code": "log"}, "code: oracle:dyck-automaton has no such"),
+        ("automaton", {"k": "2", "m": "2", "code": "log"}, "code: oracle:dyck-automaton has no argument"),
         ("lstm", {"k": "2"}, "m of the Dyck language is missing. Add --model-args k=4,m=3"),
         ("lstm", {"k": "two", "m": "3"}, "k must be a whole number, not 'two'"),
         ("lstm", {"k": "2", "m": "3", "types": "2"}, "--model-args types: oracle:dyck-lstm has no"),

@@ -152,7 +152,7 @@ def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
         read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
     examples = "sentence\tverb_index\tnumber\tverb_form\topp_verb_form\nhe is old\t1\tsing\tis\tare\n"
     for content, columns, said in (
-        (MASKED, "candidates=he|she,alternatives=sum", "alternatives= is for two continuations"),
+        (MASKED, "candidates=he|she,alternatives=sum", "alternatives= works only for files with a prefix"),
         (pairs, "fill=good:a>b", "fill= puts words into the mask"),
         (examples, "where=number:sing", "where= chooses rows"),
     ):
