@@ -24,15 +24,7 @@ from tseval.cli.examples import EXAMPLES, examples_of
 TO_DO: set[str] = set()
 # Pages that are still to be rewritten. Remove a page when it is done; nothing is ever added.
 PAGES_TO_DO: set[str] = {
-    "docs/agreement-data.md",
     "docs/analyses.md",
-    "docs/formal_languages.md",
-    "docs/lm-eval.md",
-    "docs/marvin-linzen.md",
-    "docs/protocols.md",
-    "docs/published-checkpoints.md",
-    "docs/ratings.md",
-    "docs/read-a-published-file.md",
     "docs/releasing.md",
     "docs/results/attractors.md",
     "docs/results/bansal2020.md",
@@ -47,17 +39,10 @@ PAGES_TO_DO: set[str] = {
     "docs/results/reproduction.md",
     "docs/results/speed.md",
     "docs/results/treebank-pairs.md",
-    "docs/scaling.md",
-    "docs/suites.md",
-    "docs/surprisal.md",
     "docs/tables.md",
-    "docs/training.md",
-    "docs/trajectories.md",
     "docs/tutorial-german-gender.md",
     "docs/tutorial-new-phenomenon.md",
     "docs/tutorial-own-checkpoint.md",
-    "docs/tutorial-treebank.md",
-    "docs/your-checkpoint.md",
 }
 PAGES = [
     path
