@@ -39,9 +39,6 @@ PAGES_TO_DO: set[str] = {
     "docs/results/reproduction.md",
     "docs/results/speed.md",
     "docs/results/treebank-pairs.md",
-    "docs/tables.md",
-    "docs/tutorial-german-gender.md",
-    "docs/tutorial-new-phenomenon.md",
     "docs/tutorial-own-checkpoint.md",
 }
 PAGES = [
