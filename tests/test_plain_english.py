@@ -51,7 +51,7 @@ LONGEST_SENTENCE = 30  # words
 LONGEST_PAGE = 1_800  # words of a page that is no reference
 REFERENCES = {
     "CHANGELOG.md", "adapters.md", "datasets.md", "grammars.md", "scoring.md", "statistics.md",
-    "what-goes-wrong-in-grammars.md",
+    "tables.md", "what-goes-wrong-in-grammars.md",
 }  # fmt: skip
 
 # A help text begins with a verb or a noun, never with one of these.
