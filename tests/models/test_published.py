@@ -173,7 +173,8 @@ def rewrite(path, name, change, **options):
         # The offset, then the shape of the first tensor, 8 x 6.
         ("data.pkl", lambda content: content.replace(b"K\x00K\x08K\x06\x86", b"K\x01K\x08K\x06\x86", 1),
          "fewer numbers than the size"),
-        ("data.pkl", lambda content: content.replace(b"K\x08K\x06\x86", b"K\x7fK\x06\x86", 1), "fewer numbers than the size"),
+        ("data.pkl", lambda content: content.replace(b"K\x08K\x06\x86", b"K\x7fK\x06\x86", 1),
+         "fewer numbers than the size"),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_fit_are_named(folder, tmp_path, name, change, message):

@@ -528,5 +528,5 @@ def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_
     card = open_model(f"hf:{path}", {"white_space": "kept", "words": "pieces"}).card
     assert card.protocol["white_space"] == "kept"
     assert "white_space" not in open_model(f"hf:{path}").card.protocol
-    with pytest.raises(ModelError, match=r"white_space=kept: .* cannot correct word probabilities .*\n.*words=pieces"):
+    with pytest.raises(ModelError, match=r"white_space=kept: .* cannot correct word .*\n.*words=pieces"):
         open_model(f"hf:{path}", {"white_space": "kept"})
