@@ -22,7 +22,7 @@ from tseval.report.document import Document
 from tseval.report.layout import lay_out
 from tseval.report.opened import for_analysis
 from tseval.report.sources import document_of
-from tseval.report.suite_tables import by_suite, with_suite
+from tseval.report.suite_tables import SuiteTables, by_suite
 from tseval.runs import Run
 from tseval.web.report_page import report_page
 
@@ -49,16 +49,15 @@ def table(runs: Source | Iterable[Source], by: str | Sequence[str] = ()) -> pd.D
         RunError: There is no such run or leaderboard, or runs on one suite are over different items.
     """
     of_suites = by_suite(_opened(runs, items=bool(by)))
-    records = {suite: _records_of(members, by) for suite, members in of_suites.items()}
-    if len(records) == 1:
-        return next(iter(records.values()))
-    return pd.concat([with_suite(frame, suite) for suite, frame in records.items()], ignore_index=True)
+    documents = {suite: _document(members, by) for suite, members in of_suites.items()}
+    if len(documents) == 1:
+        return _as_numbers(next(iter(documents.values())).records)
+    return _as_numbers(SuiteTables(None, documents).records)
 
 
-def _records_of(members: Sequence[Run | Board], by: str | Sequence[str]) -> pd.DataFrame:
+def _document(members: Sequence[Run | Board], by: str | Sequence[str]) -> Document:
     made = document_of(members, by)
-    document = made if isinstance(made, Document) else lay_out(made)
-    return _as_numbers(document.records)
+    return made if isinstance(made, Document) else lay_out(made)
 
 
 @dataclass(frozen=True)

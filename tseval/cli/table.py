@@ -178,7 +178,7 @@ def _differences(
     of_suites = by_suite([*references, *others])
     blocks = {}
     for suite, members in of_suites.items():
-        # The reference comes first, so that its group does too, whatever the other models are called. On
+        # The reference comes first, so that its group does too: the names of models do not matter. On
         # another suite it is the run of the same model; of several, that whose folder has the same name.
         members.sort(
             key=lambda run: (

@@ -308,7 +308,7 @@ def _software(manifests: Mapping[str, Manifest], key: str) -> Iterator[str]:
 def _grouped(
     manifests: Mapping[str, Manifest], describe: Callable[[Manifest], Described]
 ) -> dict[Described, list[str]]:
-    """Return the names of runs by what is said about them."""
+    """Return the names of the runs that have the same description, for each description."""
     groups: dict[Described, list[str]] = {}
     for name, manifest in manifests.items():
         groups.setdefault(describe(manifest), []).append(name)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from tseval.analysis.intervals import confidence_percent
 from tseval.report.analyses.seeds import seeds_table
 from tseval.report.paper import Paper, write_up
-from tseval.report.paper_groups import joined_references, table_of_suites
 from tseval.report.suite_tables import names_across_suites, summary_of_tables
+from tseval.report.writers.latex_float import as_latex_floats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tseval.report.document import Document
     from tseval.report.opened import RunSet
     from tseval.runs import Run
 
@@ -40,9 +43,26 @@ def write_up_suites(
     )
     tables = [paper.table for paper in papers]
     if summary is not None:
-        tables.insert(0, table_of_suites(summary, intervals=intervals))
+        tables.insert(0, _table_of_suites(summary, intervals=intervals))
     return Paper(
-        joined_references([paper.references for paper in papers]),
+        _joined_references([paper.references for paper in papers]),
         "\n\n".join(paper.methods.strip() for paper in papers) + "\n",
         "\n".join(tables),
     )
+
+
+def _joined_references(references: Sequence[str]) -> str:
+    """Return the BibTeX entries of several papers, each entry once."""
+    entries = [entry for text in references for entry in re.split(r"^(?=@)", text, flags=re.MULTILINE)]
+    return "\n".join(dict.fromkeys(entry.strip() for entry in entries if entry.strip())) + "\n"
+
+
+def _table_of_suites(summary: Document, *, intervals: bool) -> str:
+    """Return the means of all suites as a floating table."""
+    grid = summary.grids[0]
+    if not intervals:
+        grid = grid.only([index for index, field in enumerate(grid.fields) if not field.joined])
+    caption = "Mean accuracy over the rows of each suite, each row counted once."
+    if intervals:
+        caption += f" With {confidence_percent().replace('%', '')}\\% intervals."
+    return as_latex_floats(grid, caption, "suites", ())

@@ -47,7 +47,7 @@ class SuiteTables:
     def records(self) -> pd.DataFrame:
         """The records of all suites, with the column `suite` first: what csv holds."""
         return in_full(
-            document.records.drop(columns="suite", errors="ignore").pipe(with_suite, suite)
+            document.records.drop(columns="suite", errors="ignore").pipe(_with_suite, suite)
             for suite, document in self.of_suites.items()
         )
 
@@ -58,7 +58,7 @@ class SuiteTables:
         return {**({"summary": self.summary.content} if self.summary else {}), "tables": tables}
 
 
-def with_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
+def _with_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     """Return records with the name of their suite as the first column."""
     records = records.copy()
     records.insert(0, "suite", suite)

@@ -35,8 +35,8 @@ def prefix_of(run: Run) -> str:
 def logged_means(run: Run) -> dict[str, float]:
     """Return the mean, each phenomenon and each row, under names such as `tseval/clams/agreement/simple`.
 
-    A number that is missing in the table, because nothing is decidable, is missing here. Spearman's
-    correlations are in the place of accuracies if the sentences are rated.
+    A number that is missing in the table, because nothing is decidable, is missing here. If the
+    sentences are rated, the numbers are Spearman's correlations, not accuracies.
     """
     rows = run.table()
     if run.rated:

@@ -1,8 +1,8 @@
 """All items of the rows of a page, compressed within the page; its script decodes a row when it is opened.
 
 The sentences of a row are a block that models share, and what a model makes of them is a block of its own.
-A block is JSON, compressed by zlib, in base64. It stands in an element `template`, which a browser neither
-shows nor runs; `page.js` reads it.
+A block is JSON, compressed by zlib, in base64. It is the content of an element `template`, which a browser
+neither shows nor runs; `page.js` reads it.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Beside:
     Attributes:
         decimals: To which all accuracies are truncated before they are ranked.
         rows: Accuracies as printed, a row for each row of the table and a column for each published model.
-        means: Mean accuracies over the sets of rows, likewise.
+        means: Mean accuracies as printed, a row for each set of rows and a column for each published model.
         sets: Names of the sets of rows.
         mean_ranks: Mean ranks over these sets, with a column for each group and then each published model.
         overall: Ranks by mean accuracy over all rows, in the same order.
