@@ -1,6 +1,8 @@
 """What a newcomer types first, and what is said to it: every message as it is printed."""
 
 import json
+import re
+import shlex
 
 import pytest
 from in_process import call, succeed
@@ -84,6 +86,9 @@ def test_a_run_that_decides_nothing_warns_and_may_be_refused(tmp_path):
     assert done.stderr.startswith(
         "warning: lstm decides none of the 2 contrasts of pairs, so this run measures nothing."
     )
+    # The command that the warning names opens the file of the user.
+    hint = re.search(r"tseval (lint .*)", done.stderr)[1]
+    assert "blorf, " in call(*shlex.split(hint), cwd=tmp_path).stdout
     done = call(*command, "other", "--require-coverage", "0.5", cwd=tmp_path)
     assert done.returncode == 1
     assert "tseval: lstm decides 0 of the 2 contrasts of pairs (0.0%)" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -21,14 +22,20 @@ REQUIRE_COVERAGE = click.option(
 )  # fmt: skip
 
 
-def warn_if_undecided(manifest: Manifest) -> None:
-    """Warn of a run in which no item is decidable: it measures nothing."""
+def warn_if_undecided(manifest: Manifest, suite: str, model: str) -> None:
+    """Warn of a run in which no item is decidable: it measures nothing.
+
+    Args:
+        manifest: The run's.
+        suite: The suite, and
+        model: the model, as the user named them: a file is opened by its path, not by the name of its suite.
+    """
     counts = manifest.counts
     if counts.contrasts and counts.undecidable == counts.contrasts:
         click.echo(
             f"warning: {manifest.model.name} decides none of the {counts.contrasts:,} contrasts of "
             f"{manifest.suite.name}, so this run measures nothing. To see the words that the model does not "
-            f"know: tseval lint {manifest.suite.name} --vocab MODEL --all",
+            f"know: tseval lint {quote(suite)} --vocab {quote(model)} --all",
             err=True,
         )
 

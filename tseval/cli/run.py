@@ -89,10 +89,13 @@ def run_command(
         for suite in loaded:
             refuse_too_long(model, suite)
     manifests = []
-    for suite in loaded:
+    for name, suite in zip(suites, loaded, strict=True):
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, text, chosen, unknown, where, resume, quiet)
-        _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
+        notes = _print_table(run, by, quiet)
+        warn_if_undecided(run.manifest, name, spec)
+        if not quiet:
+            _print_facts(run, path, notes, what_was_read(suite) if suite.files else None)
         manifests.append(run.manifest)
     exit_if_undecided(manifests, require_coverage)
 
@@ -130,16 +133,20 @@ def _score(
     return run, out
 
 
-def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
-    from tseval.cli.printing import print_or_write, screen_of
+def _print_table(run: Run, by: tuple[str, ...], quiet: bool) -> list[str]:
+    """Print the table of a run; return the notes that stand below it."""
+    from tseval.cli.printing import print_or_write
     from tseval.report import document_of
 
     with busy("making the table", quiet):
         table = document_of([run], by)
-    notes = print_or_write(table)
-    warn_if_undecided(run.manifest)
-    if quiet:
-        return
+    return print_or_write(table)
+
+
+def _print_facts(run: Run, path: Path, notes: list[str], read: str | None) -> None:
+    """Print what was read and scored, where the run is, its warnings, and a command to type next."""
+    from tseval.cli.printing import screen_of
+
     if read:
         click.echo(read, err=True)
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
