@@ -377,8 +377,9 @@ class Sentences:
 
 # Nodes that define names, or look names up in a way of their own.
 _SCOPES = (
-    nodes.Assign, nodes.AssignBlock, nodes.Block, nodes.CallBlock, nodes.FilterBlock, nodes.For, nodes.FromImport,
-    nodes.Import, nodes.Macro, nodes.OverlayScope, nodes.Scope, nodes.ScopedEvalContextModifier, nodes.With,
+    nodes.Assign, nodes.AssignBlock, nodes.Block, nodes.CallBlock, nodes.FilterBlock, nodes.For,
+    nodes.FromImport, nodes.Import, nodes.Macro, nodes.OverlayScope, nodes.Scope,
+    nodes.ScopedEvalContextModifier, nodes.With,
 )  # fmt: skip
 
 _FEATURE_FIX = "A feature is an expression. For plain text, write \"'text'\", with both pairs of quotes."
