@@ -45,7 +45,7 @@ def few_cases(tmp_path_factory):
     folder = tmp_path_factory.mktemp("templates")
     cut_suite("marvin_linzen", CASES, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tseval.suites.TEMPLATES", folder)
+        patch.setattr("tseval.suites.lookup.TEMPLATES", folder)
         yield
 
 
