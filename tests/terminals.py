@@ -3,8 +3,9 @@
 import os
 import re
 import select
-import subprocess
-import sys
+import tempfile
+
+from preloaded import start
 
 PASSING = re.compile(r"[^\r\n]* \.\.\. \d+ s\r| +\r")
 
@@ -19,19 +20,20 @@ def on_a_terminal(*arguments, cwd, stdin=b"", width=0, said=False, **environment
 
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, width))
-    with subprocess.Popen(
-        [sys.executable, "-m", "tseval", *map(str, arguments)], cwd=cwd, stdin=subprocess.PIPE,
-        stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        process.stdin.write(stdin)
-        process.stdin.close()
-        shown = b""
-        while select.select([ours], [], [], 120)[0]:
-            try:
-                shown += os.read(ours, 2**16)
-            except OSError:  # all who wrote there have gone
-                break
+    with tempfile.TemporaryFile() as typed:
+        typed.write(stdin)
+        typed.seek(0)
+        known = {"TERM": "xterm", "PYTHONUTF8": "1"} | environment
+        process = start(
+            arguments, cwd=cwd, stdin=typed, stdout=theirs, stderr=theirs, env=os.environ | known
+        )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    while select.select([ours], [], [], 120)[0]:
+        try:
+            shown += os.read(ours, 2**16)
+        except OSError:  # all who wrote there have gone
+            break
     os.close(ours)
     text = shown.decode(errors="surrogateescape").replace("\r\n", "\n")
-    return text if said else PASSING.sub("", text), process.returncode
+    return text if said else PASSING.sub("", text), process.wait()
