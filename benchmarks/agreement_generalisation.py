@@ -39,14 +39,17 @@ HEADINGS = ("", "seen", "3 to 7 nouns", *(f"{k} attractors" if k == 0 else str(k
 @click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
               help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
 @click.option(
+    "--sample", type=click.IntRange(min=1), help="Items of each chain, drawn at random.  [default: all]"
+)
+@click.option(
     "--figure", type=click.Path(path_type=Path), help="Where to draw Figure 4, seed 1 (.svg, .png)."
 )
-def main(out: Path, seeds: int, archs: tuple[str, ...], figure: Path | None) -> None:
+def main(out: Path, seeds: int, archs: tuple[str, ...], sample: int | None, figure: Path | None) -> None:
     """Train, score, and print."""
     out.mkdir(parents=True, exist_ok=True)
     sentences = out / "nouns.jsonl"
     if not sentences.exists():
-        write_whole(sentences, "".join(json.dumps(item) + "\n" for item in items()).encode())
+        write_whole(sentences, "".join(json.dumps(item) + "\n" for item in items(sample)).encode())
     units = []
     for seed, task, arch in product(range(1, seeds + 1), METHODS, archs):
         run = run_of(out, task, arch, seed)
@@ -64,10 +67,10 @@ def main(out: Path, seeds: int, archs: tuple[str, ...], figure: Path | None) -> 
         command.tseval("analyze", "attractors", "--case", "test", "--figure", figure, *runs)
 
 
-def items() -> list[dict[str, object]]:
+def items(sample: int | None) -> list[dict[str, object]]:
     """Give the items of the suite `agreement`: training and validation up to `SEEN` nouns, then test."""
     found: list[dict[str, object]] = []
-    for case in tseval.load_suite("agreement").cases:
+    for case in tseval.load_suite("agreement", sample=sample).cases:
         for item in case.items():
             few = int(item.features["n_intervening"]) <= SEEN
             part = "test" if not few else "train" if item.index % VALID else "valid"

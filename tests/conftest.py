@@ -56,6 +56,16 @@ def pytest_xdist_auto_num_workers():
     return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", (os.cpu_count() or 1) + 2))
 
 
+# Files of `make test-slow` that take minutes, the longest first.
+LONGEST = {
+    f"test_{name}.py": place
+    for place, name in enumerate((
+        "benchmarks", "campaign_of_strangers", "campaign", "docs_commands", "killed_at_every_write",
+        "docs_site", "identity", "train_zoo", "public_face", "tutorial_adapter", "second_device",
+    ))
+}  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark the tests that need published data; begin with the files that have most slow tests."""
@@ -65,7 +75,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker("published_data")
     # So that no process works long after the others.
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: (LONGEST.get(item.path.name, len(LONGEST)), -slow[item.path]))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
