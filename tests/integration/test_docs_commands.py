@@ -66,8 +66,6 @@ NOT_RUN = {
     "board hidden": "wants runs on a hidden suite; test_life.py makes them",
     "board renew": "wants a new version of the suite; test_life.py makes one",
     "board add boards/mine runs/mine --evidence": "wants that address; test_evidence_elsewhere.py serves one",
-    "run --model unigram:": "wants a package of the page; test_tutorial_adapter.py installs it",
-    "check-model unigram:": "the same",
 }
 
 # What is put in place of words of a command, and why; in this order.
@@ -82,6 +80,7 @@ SUBSTITUTED = [
     (r"^(sweep (?!status).*)$", r"\1 --workers 1", "each worker is a process"),
     (r"\S+\.Q4_1\.gguf", "model.gguf", "published weights"),
     (r"hf:gemma-\S+", "hf:gpt2", "published weights"),
+    (r"(?<=drnn )leaderboards/zoo-wide/entries.*", "runs/zoo", "much evidence"),
     (r"^table bhatt2020 runs/drnn", "table public runs/small", "163,124 items"),
     (r"(?<=runs/mine --model )bundled:lstm", "lstm.pt --suite ./marvin_linzen", "163,124 items"),
     (r"(?<=^train number --data )\./agreement\.parquet", "./agreement.tsv.gz", "150 sentences"),

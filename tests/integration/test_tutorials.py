@@ -30,7 +30,7 @@ def followed(page: str, folder: Path, n_commands: int) -> list[str]:
     return [command.printed for command in commands]
 
 
-@pytest.mark.parametrize(("page", "n_commands"), [("tutorial-new-phenomenon.md", 6), ("grammars.md", 3)])
+@pytest.mark.parametrize(("page", "n_commands"), [("tutorial-new-phenomenon.md", 6), ("grammars.md", 2)])
 def test_the_page_does_what_it_says(tmp_path: Path, page: str, n_commands: int) -> None:
     followed(page, tmp_path, n_commands)
 
