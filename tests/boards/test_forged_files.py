@@ -1,4 +1,4 @@
-"""Forgeries of every file of a run and a board: each is seen at the level that docs/results/forgeries.md names."""
+"""Forgeries of every file of a run and a board: each is seen at the level of docs/results/forgeries.md."""
 
 import random
 import re
