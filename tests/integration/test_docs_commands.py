@@ -44,7 +44,7 @@ SMALL = "--embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16"
 
 # Tests that run the console blocks of pages as they stand, output and all.
 FOLLOWED = {
-    "integration/test_tutorials.py": ["tutorial-new-phenomenon.md", "grammars.md", "tutorial-treebank.md",
+    "integration/test_tutorials.py": ["tutorial-new-phenomenon.md", "tutorial-treebank.md",
                                       "tutorial-german-gender.md"],
     "integration/test_tutorial_adapter.py": ["tutorial-own-checkpoint.md", "your-checkpoint.md"],
     "integration/test_publish_page.py": ["publish-a-leaderboard.md"],
