@@ -95,6 +95,6 @@ def test_the_function_of_the_reference_page_passes_the_test_of_the_page(tmp_path
 
 def test_the_page_on_your_own_checkpoint_prints_what_it_quotes(tmp_path: Path) -> None:
     commands = follow(DOCS / "your-checkpoint.md", tmp_path)
-    assert len(commands) == 6
+    assert len(commands) == 5
     for command in commands:
         assert command.keeps_its_word(), f"{command.line} prints:\n{command.printed}"
