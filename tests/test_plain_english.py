@@ -24,8 +24,6 @@ from tseval.cli.examples import EXAMPLES, examples_of
 TO_DO: set[str] = set()
 # Pages that are still to be rewritten. Remove a page when it is done; nothing is ever added.
 PAGES_TO_DO: set[str] = {
-    "docs/analyses.md",
-    "docs/releasing.md",
     "docs/results/attractors.md",
     "docs/results/bansal2020.md",
     "docs/results/bernardy2022.md",
@@ -39,7 +37,6 @@ PAGES_TO_DO: set[str] = {
     "docs/results/reproduction.md",
     "docs/results/speed.md",
     "docs/results/treebank-pairs.md",
-    "docs/tutorial-own-checkpoint.md",
 }
 PAGES = [
     path
