@@ -46,7 +46,7 @@ class Text:
     def sentences(self) -> list[str]:
         """Split the text where a sentence ends; a new line that is indented begins a new one."""
         parts = re.split(
-            r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–-]|tseval |$)|\n\s*\n|\n\s+(?=\S)|\n(?=tseval )", self.text
+            r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–*-]|tseval |$)|\n\s*\n|\n\s+(?=\S)|\n(?=tseval )", self.text
         )
         return [" ".join(part.split()) for part in parts if part.strip()]
 
