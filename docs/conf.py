@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 project = html_title = "tseval"
 root_doc = "README"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "glossary_links",
+]  # fmt: skip
 LISTS = ["docs/results/README", "docs/decisions/README"]
 API = "build/api"  # written anew for every build, and in no repository
 include_patterns = ["*.md", "docs/**.md", "leaderboards/*/README.md", f"{API}/*.rst"]
