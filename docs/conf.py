@@ -46,6 +46,7 @@ exclude_patterns = sorted(
 html_theme = "furo"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_search_scorer = "search_scorer.js"
 html_copy_source = False
 html_show_copyright = False
 viewcode_follow_imported_members = False  # what `tseval` offers has its source where it is defined

@@ -45,7 +45,7 @@ SMALL = "--embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16"
 # Tests that run the console blocks of pages as they stand, output and all.
 FOLLOWED = {
     "integration/test_tutorials.py": ["tutorial-new-phenomenon.md", "tutorial-treebank.md",
-                                      "tutorial-german-gender.md"],
+                                      "add-a-phenomenon.md", "tutorial-german-gender.md"],
     "integration/test_tutorial_adapter.py": ["tutorial-own-checkpoint.md", "your-checkpoint.md"],
     "integration/test_publish_page.py": ["publish-a-leaderboard.md"],
     "integration/test_gate_page.py": ["fail-a-ci-job.md"],
@@ -65,6 +65,7 @@ NOT_RUN = {
     "suites fetch": "downloads; test_fetching.py serves what is fetched",
     "board hidden": "wants runs on a hidden suite; test_life.py makes them",
     "board renew": "wants a new version of the suite; test_life.py makes one",
+    "analyze attractors runs/agreement": "wants all 29,078 items; the same on other runs below it",
     "board add boards/mine runs/mine --evidence": "wants that address; test_evidence_elsewhere.py serves one",
 }
 

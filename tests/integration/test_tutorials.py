@@ -34,6 +34,10 @@ def test_the_first_tutorial_does_what_it_says(tmp_path: Path) -> None:
     followed("tutorial-new-phenomenon.md", tmp_path, 6)
 
 
+def test_the_guide_to_a_phenomenon_begins_with_a_sound_suite(tmp_path: Path) -> None:
+    followed("add-a-phenomenon.md", tmp_path, 3)
+
+
 def test_a_treebank_becomes_a_table_of_agreement_by_attractors(tmp_path: Path) -> None:
     shutil.copy(RUSSIAN, tmp_path / "ru.conllu.gz")
     texts = make_pairs([RUSSIAN], open_phenomenon("subject-verb-gender")).table["good"].to_pylist()
