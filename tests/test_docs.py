@@ -166,6 +166,21 @@ def test_a_decision_has_three_parts_and_250_words_at_most() -> None:
         assert text.index("**Context.**") < text.index("**Decision.**") < text.index("**Consequences.**")
 
 
+# Headings of tables that need no explanation.
+PLAIN_HEADINGS = {
+    "Construction", "Model", "New", "Old", "Pair", "Rows", "Sentences", "Suite",
+}  # fmt: skip
+
+
+def test_the_glossary_explains_the_headings_of_tables() -> None:
+    sources = "".join(path.read_text("utf-8") for path in ROOT.glob("tseval/**/*.py"))
+    headings = set(re.findall(r"""\bField\(\s*"([^"]+)\"""", sources)) - PLAIN_HEADINGS
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs/glossary.md").read_text("utf-8"), re.MULTILINE)
+    words = {word.strip().lower() for row in rows for word in row.split(",")}
+    assert len(headings) > 40
+    assert {heading for heading in headings if heading.lower() not in words} == set()
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent == ROOT], ids=page_id)
 def test_targets_of_make_exist(page: Path) -> None:
     if not (ROOT / "Makefile").exists():
