@@ -201,15 +201,9 @@ def test_broken_links_and_forgotten_pages_fail_the_build(tmp_path):
     # The settings are those of the repository; its pages and modules are few, and soon built.
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "docs").mkdir()
-    for name in (
-        "conf.py",
-        "reference.py",
-        "command_reference.py",
-        "restructured.py",
-        "glossary_links.py",
-        "site.css",
-    ):
-        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
+    for pattern in ("*.py", "*.css", "*.js"):
+        for file in (ROOT / "docs").glob(pattern):
+            shutil.copy(file, tmp_path / "docs")
     index = "# Pages\n\n## Some\n\n- [zoo](zoo.md)\n- [tables](tables.md)\n- [surprisal](surprisal.md)\n"
     sound = {
         "tseval/__init__.py": '"""A package."""\n\n__all__ = []\n',
