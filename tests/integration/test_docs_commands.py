@@ -253,6 +253,7 @@ STAGE = {
     **{f"runs/{name} @help": f"{ON} {arch}.pt"
        for name, arch in (("first", "lstm"), ("mine", "drnn"), ("other", "abdrnn"),
                           ("old", "lstm"), ("new", "lstm"))},
+    "my_suite @add-a-phenomenon": "new {}",
     "runs/profile @help": f"{RUN} agreement:profile --case pp --sample 5 --model bundled:lstm",
     "runs/dyck @help": f"{RUN} {DYCK} --model lstm.pt",
     **dict.fromkeys(["gold.tsv @help", "parsed.tsv @help"], "data agreement en_ewt-ud-dev.conllu -o {}"),
