@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import indent
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from restructured import as_rst, heading
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")
 INTRODUCTION = """\
 Look up what a command does, and each of its options. The text is that of ``tseval COMMAND --help``.
 :doc:`Every command by example </docs/commands>` shows what to type.
@@ -25,7 +27,7 @@ def command_page() -> str:
     parts = [heading("All commands and options", "="), INTRODUCTION]
     for path, command, context in leaves(tseval, "tseval", None):
         name = path.removeprefix("tseval ")
-        parts += [heading(path, "-"), as_rst(command.get_short_help_str(limit=200)), ""]
+        parts += [heading(path, "-"), prose(command.get_short_help_str(limit=200)), ""]
         parts += [code(f"{path} {' '.join(command.collect_usage_pieces(context))}"), description(command)]
         parts += [
             option_row(option, context) for option in command.params if isinstance(option, click.Option)
@@ -49,10 +51,15 @@ def leaves(
         yield from leaves(below, f"{path} {name}", context)
 
 
+def prose(text: str) -> str:
+    """Give a text of the help in one line; its options are code, so that their dashes stay."""
+    return as_rst(OPTION.sub(r"`\g<0>`", " ".join(text.replace("\b", "").split())))
+
+
 def description(command: click.Command) -> str:
     """Give the help text after its first sentence, which stands above."""
-    paragraphs = [" ".join(part.replace("\b", "").split()) for part in (command.help or "").split("\n\n")]
-    return "\n\n".join(as_rst(part) for part in paragraphs[1:] if part) + "\n"
+    paragraphs = [prose(part) for part in (command.help or "").split("\n\n")]
+    return "\n\n".join(part for part in paragraphs[1:] if part) + "\n"
 
 
 def option_row(option: click.Option, context: click.Context) -> str:
@@ -61,7 +68,7 @@ def option_row(option: click.Option, context: click.Context) -> str:
     if record is None:
         return ""
     names, text = record
-    return f"``{names}``\n{indent(as_rst(' '.join(text.split())), '   ')}\n"
+    return f"``{names}``\n{indent(prose(text), '   ')}\n"
 
 
 def code(text: str) -> str:
