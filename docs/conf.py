@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 project = html_title = "tseval"
 root_doc = "README"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "glossary_links",
+]  # fmt: skip
+LISTS = ["docs/results/README", "docs/decisions/README"]
 API = "build/api"  # written anew for every build, and in no repository
 include_patterns = ["*.md", "docs/**.md", "leaderboards/*/README.md", f"{API}/*.rst"]
 # Folders without pages, so that nobody waits while they are searched. The site is named before it is there:
@@ -43,6 +46,7 @@ exclude_patterns = sorted(
 html_theme = "furo"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_search_scorer = str(DOCS / "search_scorer.js")
 html_copy_source = False
 html_show_copyright = False
 viewcode_follow_imported_members = False  # what `tseval` offers has its source where it is defined
@@ -64,19 +68,35 @@ nitpick_ignore_regex = [("py:.*", r"(?!tseval\.).*")]
 
 
 def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Make the index of the pages, `docs/README.md`, the site's table of contents."""
-    if docname != root_doc:
+    """Make the lists of pages the site's table of contents.
+
+    `docs/README.md` has the four sections. The lists of results and of decisions are pages of the last one.
+    """
+    folder = docname.removesuffix("README")
+    if docname == root_doc:
+        contents = {"Start": ["docs/README"], **sections((DOCS / "README.md").read_text("utf-8"))}
+        written = [page for page in ("commands", "tseval") if (app.srcdir / API / f"{page}.rst").exists()]
+        contents.setdefault("Reference", []).extend(f"{API}/{page}" for page in written)
+        contents["Project"] = ["CONTRIBUTING", "CHANGELOG", "SECURITY", "leaderboards/*/README"]
+    elif docname in LISTS:
+        contents = {"": [f"/{folder}{page}" for page in linked_pages(source[0])]}
+    else:
         return
-    index = (DOCS / "README.md").read_text("utf-8")
-    contents = {"Start": ["docs/README", f"{API}/tseval"]}
-    for section in index.split("\n## ")[1:]:
-        contents[section.partition("\n")[0]] = [
-            f"docs/{page}" for page in re.findall(r"\]\((.+)\.md\)", section)
-        ]
-    contents["Project"] = ["CONTRIBUTING", "CHANGELOG", "SECURITY", "leaderboards/*/README"]
     for caption, pages in contents.items():
+        named = f":caption: {caption}\n" if caption else ""
         lines = "\n".join(pages)
-        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{lines}\n```\n"
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n{named}\n{lines}\n```\n"
+
+
+def sections(index: str) -> dict[str, list[str]]:
+    """Give the pages that each section of the index links to."""
+    parts = [part.partition("\n") for part in index.split("\n## ")[1:]]
+    return {heading: [f"docs/{page}" for page in linked_pages(part)] for heading, _, part in parts}
+
+
+def linked_pages(text: str) -> list[str]:
+    """Give the pages that a list links to, without their ending."""
+    return re.findall(r"^- \[.+\]\((.+)\.md\)", text, re.MULTILINE)
 
 
 def leave_out_of_search(app: Sphinx, docname: str, source: list[str]) -> None:

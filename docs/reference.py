@@ -12,6 +12,8 @@ from importlib import import_module
 from textwrap import indent
 from typing import TYPE_CHECKING, TypeVar
 
+from command_reference import command_page
+from restructured import as_rst, heading
 from sphinx.ext.autodoc.mock import mock
 
 if TYPE_CHECKING:
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
-CODE = re.compile(r"(`+[^`]+`+)")
-# What reStructuredText would take for markup: h_ (a link), *x (emphasis), |x| (a substitution).
-MARKUP = re.compile(r"(?<=\w)_(?!\w)|\*|\|")
 EQUATION = re.compile(r"\S+(, \S+)* += ")
 
 
@@ -47,6 +46,8 @@ class Reference:
         """
         folder.mkdir(parents=True, exist_ok=True)
         pages = {folder / f"{name}.rst": self.page(name) for name in self.modules if self.has_page(name)}
+        if f"{self.package}.cli" in self.modules:
+            pages[folder / "commands.rst"] = command_page()
         for path in set(folder.iterdir()) - pages.keys():
             path.unlink()
         for path, text in pages.items():
@@ -94,11 +95,6 @@ class Reference:
 def automodule(name: str) -> str:
     """Describe a module and what is defined in it; what it only passes on is described at its own place."""
     return f".. automodule:: {name}\n   :members:\n   :ignore-module-all:\n"
-
-
-def heading(text: str, line: str) -> str:
-    """Underline a heading."""
-    return f"{text}\n{line * len(text)}\n"
 
 
 def public_face(package: ModuleType) -> str:
@@ -154,14 +150,6 @@ def as_markdown(app: Sphinx, what: str, name: str, of: object, options: object, 
         else:
             paragraphs[i] = as_rst(paragraph)
     lines[:] = "\n\n".join(paragraphs).split("\n")
-
-
-def as_rst(text: str) -> str:
-    """Turn Markdown's code into reStructuredText's, and take from all else what would be markup."""
-    parts = CODE.split(text)
-    parts[::2] = [MARKUP.sub(r"\\\g<0>", plain) for plain in parts[::2]]
-    parts[1::2] = [f"``{code.strip('`')}``" for code in parts[1::2]]
-    return "".join(parts)
 
 
 def without_protocol_arguments(

@@ -1,6 +1,7 @@
 import gc
 import os
 import shlex
+import shutil
 import signal
 import sys
 from collections import Counter
@@ -101,3 +102,28 @@ def pytest_sessionfinish(session):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter and unlisted(reporter.stats) and not session.exitstatus:
         session.exitstatus = 1
+
+
+# The browser of the system, for tests of pages.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if os.environ.get("TSEVAL_BROWSER") == "none":
+        pytest.skip("TSEVAL_BROWSER=none: no browser runs here")
+    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if found is None:
+        reason = f"no browser is installed: none of {', '.join(BROWSERS)} is on PATH"
+        if os.environ.get("TSEVAL_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
+
+    root = os.name == "posix" and os.geteuid() == 0
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"] if root else []
+        )
+        yield browser
+        browser.close()

@@ -47,7 +47,7 @@ class Kind:
     """A kind of forgery.
 
     Attributes:
-        what: As the table in docs/verifying.md says it.
+        what: As the table in docs/results/forgeries.md says it.
         forge: Changes a run's directory or a board's entry, given a draw; the last argument is the suite.
         naive: What sees it where nothing else is changed; None where it cannot be done so.
         sealed: What sees it after digests, counts and seals were written anew; None likewise.

@@ -46,7 +46,7 @@ class Text:
     def sentences(self) -> list[str]:
         """Split the text where a sentence ends; a new line that is indented begins a new one."""
         parts = re.split(
-            r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–-]|tseval |$)|\n\s*\n|\n\s+(?=\S)|\n(?=tseval )", self.text
+            r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–*-]|tseval |$)|\n\s*\n|\n\s+(?=\S)|\n(?=tseval )", self.text
         )
         return [" ".join(part.split()) for part in parts if part.strip()]
 
@@ -258,11 +258,15 @@ def web_texts() -> list[Text]:
 # ---- pages
 
 
-def page_texts(path: Path) -> list[Text]:
-    """Give the paragraphs, points and headings of a page in Markdown, without code and tables."""
+def page_texts(path: Path, *, code: bool = False) -> list[Text]:
+    """Give the paragraphs, points and headings of a page in Markdown, without blocks of code and tables.
+
+    Code in a line becomes an X, unless it is wanted.
+    """
     text = re.sub(r"^(```|~~~).*?^\1\s*$", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^(?: {4}|\t|\||!\[).*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`\n]+`", "X", text))
+    text = text if code else re.sub(r"`[^`\n]+`", "X", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.|#+) )", text)
     return [
         Text("page", "pages of docs", path.name, " ".join(part.split()))

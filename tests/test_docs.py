@@ -141,19 +141,44 @@ def test_cases_that_are_named_exist(page: Path) -> None:
     assert {name for name in named if name.partition("_")[0] in first_words} <= CASES.keys()
 
 
-def test_the_index_lists_every_page() -> None:
-    linked = {
-        (ROOT / "docs" / link).resolve()
-        for link in LINK.findall((ROOT / "docs/README.md").read_text("utf-8"))
-    }
-    assert linked == {page.resolve() for page in ROOT.glob("docs/**/*.md") if page.name != "README.md"}
+LISTS = ["README.md", "results/README.md", "decisions/README.md"]
+SECTIONS = ["Tutorials", "How-to guides", "Reference", "Background"]
+
+
+def listed(index: str) -> list[Path]:
+    """Give the pages that a list of pages links to, each line once."""
+    path = ROOT / "docs" / index
+    links = re.findall(r"^- \[.+\]\(([^)]+)\)", path.read_text("utf-8"), re.MULTILINE)
+    return [(path.parent / link).resolve() for link in links]
+
+
+def test_every_page_is_in_one_list_and_in_one_of_four_sections() -> None:
+    pages = [page.resolve() for page in ROOT.glob("docs/**/*.md") if page != ROOT / "docs/README.md"]
+    assert sorted(page for index in LISTS for page in listed(index)) == sorted(pages)
+    text = (ROOT / "docs/README.md").read_text("utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == SECTIONS
 
 
 def test_a_decision_has_three_parts_and_250_words_at_most() -> None:
-    for page in ROOT.glob("docs/decisions/*.md"):
+    for page in ROOT.glob("docs/decisions/0*.md"):
         text = page.read_text("utf-8")
         assert len(text.split()) <= 250, page.name
         assert text.index("**Context.**") < text.index("**Decision.**") < text.index("**Consequences.**")
+
+
+# Headings of tables that need no explanation.
+PLAIN_HEADINGS = {
+    "Construction", "Model", "New", "Old", "Pair", "Rows", "Sentences", "Suite",
+}  # fmt: skip
+
+
+def test_the_glossary_explains_the_headings_of_tables() -> None:
+    sources = "".join(path.read_text("utf-8") for path in ROOT.glob("tseval/**/*.py"))
+    headings = set(re.findall(r"""\bField\(\s*"([^"]+)\"""", sources)) - PLAIN_HEADINGS
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs/glossary.md").read_text("utf-8"), re.MULTILINE)
+    words = {word.strip().lower() for row in rows for word in row.split(",")}
+    assert len(headings) > 40
+    assert {heading for heading in headings if heading.lower() not in words} == set()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent == ROOT], ids=page_id)

@@ -1,4 +1,4 @@
-"""Forgeries of every file of a run and a board: each is seen at the level that docs/verifying.md names."""
+"""Forgeries of every file of a run and a board: each is seen at the level of docs/results/forgeries.md."""
 
 import random
 import re
@@ -15,7 +15,7 @@ from tseval.boards.readme import write_pages
 from tseval.suites import load_suite
 from tseval.verifying import verify_run
 
-DOCS = Path(__file__).parents[2] / "docs" / "verifying.md"
+DOCS = Path(__file__).parents[2] / "docs/results/forgeries.md"
 NEARLY_ALL = 1 - 1e-9  # of the sentences: `rescored`, not `rerun`
 
 

@@ -44,8 +44,8 @@ SMALL = "--embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16"
 
 # Tests that run the console blocks of pages as they stand, output and all.
 FOLLOWED = {
-    "integration/test_tutorials.py": ["tutorial-new-phenomenon.md", "grammars.md", "tutorial-treebank.md",
-                                      "tutorial-german-gender.md"],
+    "integration/test_tutorials.py": ["tutorial-new-phenomenon.md", "tutorial-treebank.md",
+                                      "add-a-phenomenon.md", "tutorial-german-gender.md"],
     "integration/test_tutorial_adapter.py": ["tutorial-own-checkpoint.md", "your-checkpoint.md"],
     "integration/test_publish_page.py": ["publish-a-leaderboard.md"],
     "integration/test_gate_page.py": ["fail-a-ci-job.md"],
@@ -65,9 +65,8 @@ NOT_RUN = {
     "suites fetch": "downloads; test_fetching.py serves what is fetched",
     "board hidden": "wants runs on a hidden suite; test_life.py makes them",
     "board renew": "wants a new version of the suite; test_life.py makes one",
+    "analyze attractors runs/agreement": "wants all 29,078 items; the same on other runs below it",
     "board add boards/mine runs/mine --evidence": "wants that address; test_evidence_elsewhere.py serves one",
-    "run --model unigram:": "wants a package of the page; test_tutorial_adapter.py installs it",
-    "check-model unigram:": "the same",
 }
 
 # What is put in place of words of a command, and why; in this order.
@@ -82,6 +81,7 @@ SUBSTITUTED = [
     (r"^(sweep (?!status).*)$", r"\1 --workers 1", "each worker is a process"),
     (r"\S+\.Q4_1\.gguf", "model.gguf", "published weights"),
     (r"hf:gemma-\S+", "hf:gpt2", "published weights"),
+    (r"(?<=drnn )leaderboards/zoo-wide/entries.*", "runs/zoo", "much evidence"),
     (r"^table bhatt2020 runs/drnn", "table public runs/small", "163,124 items"),
     (r"(?<=runs/mine --model )bundled:lstm", "lstm.pt --suite ./marvin_linzen", "163,124 items"),
     (r"(?<=^train number --data )\./agreement\.parquet", "./agreement.tsv.gz", "150 sentences"),
@@ -253,6 +253,7 @@ STAGE = {
     **{f"runs/{name} @help": f"{ON} {arch}.pt"
        for name, arch in (("first", "lstm"), ("mine", "drnn"), ("other", "abdrnn"),
                           ("old", "lstm"), ("new", "lstm"))},
+    "my_suite @add-a-phenomenon": "new {}",
     "runs/profile @help": f"{RUN} agreement:profile --case pp --sample 5 --model bundled:lstm",
     "runs/dyck @help": f"{RUN} {DYCK} --model lstm.pt",
     **dict.fromkeys(["gold.tsv @help", "parsed.tsv @help"], "data agreement en_ewt-ud-dev.conllu -o {}"),

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote_plus, unquote, urlsplit
 
+import click
 import pytest
+from program_texts import commands
 
 import tseval
 
@@ -120,6 +122,60 @@ def test_who_looks_for_a_model_of_their_own_finds_its_page_and_no_decision(site)
     assert not decisions & set.union(*(places(index["terms"], word) for word in index["terms"]))
 
 
+FIRST = {
+    "custom model": "docs/your-checkpoint",
+    "confidence interval": "docs/statistics",
+    "GPU": "docs/use-a-gpu",
+    "checkpoint": "docs/your-checkpoint",
+    "hugging face": "docs/evaluate-a-hugging-face-model",
+    "seeds": "docs/compare-seeds",
+    "cluster": "docs/scaling",
+    "leaderboard": "docs/publish-a-leaderboard",
+    "CI": "docs/fail-a-ci-job",
+}
+
+
+@pytest.mark.parametrize("typed", FIRST)
+def test_the_search_gives_the_guide_first(site, browser, typed):
+    page = browser.new_page()
+    page.goto(f"{(site / 'search.html').as_uri()}?q={quote_plus(typed)}")
+    page.wait_for_selector("#search-results ul.search > li")
+    page.wait_for_function(
+        "/found/.test(document.querySelector('#search-results .search-summary').textContent)"
+    )
+    results = page.locator("#search-results ul.search > li > a")
+    assert urlsplit(results.first.get_attribute("href")).path == f"{FIRST[typed]}.html"
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_navigation_has_four_sections_and_no_page_is_wider_than_the_screen(site, browser, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for name in ("index", "docs/README", "docs/tables", "build/api/commands"):
+        page.goto((site / f"{name}.html").as_uri())
+        captions = page.locator(".sidebar-tree .caption-text").all_text_contents()
+        assert captions == ["Start", "Tutorials", "How-to guides", "Reference", "Background", "Project"]
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), name
+    page.close()
+
+
+def test_the_page_of_commands_has_every_option(site):
+    text = (site / "build/api/commands.html").read_text("utf-8")
+    shown = set(re.findall(r"--[a-z][a-z-]+", text))
+    for path, command, _ in commands():
+        if not isinstance(command, click.Group):
+            assert f">{path}<" in text, path
+            names = {name for option in command.params for name in option.opts if name.startswith("--")}
+            assert names <= shown, path
+
+
+def test_headings_of_tables_lead_to_the_glossary(pages, site):
+    glossary = pages[site / "docs/glossary.html"].ids
+    links = {urlsplit(link).fragment for link in pages[site / "docs/tables.html"].links if "#term-" in link}
+    assert {"term-items", "term-eff-items", "term-accuracy", "term-95-interval", "term-ties"} <= links
+    assert links <= glossary
+
+
 def test_nothing_is_loaded_from_the_network(site, pages):
     for path, page in pages.items():
         assert [link for link in page.loaded if urlsplit(link).netloc] == [], path
@@ -145,8 +201,9 @@ def test_broken_links_and_forgotten_pages_fail_the_build(tmp_path):
     # The settings are those of the repository; its pages and modules are few, and soon built.
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "docs").mkdir()
-    for name in ("conf.py", "reference.py", "site.css"):
-        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
+    for pattern in ("*.py", "*.css", "*.js"):
+        for file in (ROOT / "docs").glob(pattern):
+            shutil.copy(file, tmp_path / "docs")
     index = "# Pages\n\n## Some\n\n- [zoo](zoo.md)\n- [tables](tables.md)\n- [surprisal](surprisal.md)\n"
     sound = {
         "tseval/__init__.py": '"""A package."""\n\n__all__ = []\n',

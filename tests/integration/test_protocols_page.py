@@ -15,7 +15,7 @@ from untokenised import untokenised_pairs
 pytestmark = pytest.mark.slowest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/protocols.md"
+PAGE, CHECKS = ROOT / "docs/protocols.md", ROOT / "docs/results/checks.md"
 PROTOCOLS = ("LM_syneval", "BLiMP", "minicons", "lm-eval", "SyntaxGym", "Salazar", "Kauf & Ivanova")
 
 
@@ -41,9 +41,9 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
     assert ["pll:within_word_l2r" in text for text in signatures].count(True) == 1
 
 
-def test_the_page_names_every_protocol_and_tests_that_exist():
-    text = PAGE.read_text("utf-8")
-    assert [name for name in PROTOCOLS if name not in text] == []
-    named = re.findall(r"`(tests/[\w/]+(?:\.py)?)`", text)
+def test_the_page_names_every_protocol_and_its_checks_are_tests_that_exist():
+    assert [name for name in PROTOCOLS if name not in PAGE.read_text("utf-8")] == []
+    checks = CHECKS.read_text("utf-8").partition("## Protocols")[2].partition("\n## ")[0]
+    named = re.findall(r"`(tests/[\w/]+(?:\.py)?)`", checks)
     assert len(named) >= 8
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -64,7 +64,7 @@ def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     for other in runs[1:]:
         far = pa.array(~close)
         assert other[1].select(decided).filter(far).equals(verdicts.select(decided).filter(far))
-        if SAMPLE:  # on the whole suite there are contrasts within rounding: docs/scoring.md names them
+        if SAMPLE:  # on the whole suite there are contrasts within rounding: docs/results/speed.md names them
             assert other[0] == table
             assert other[1].select(decided).equals(verdicts.select(decided))
     assert close.sum() < 5, "too much is decided by rounding"

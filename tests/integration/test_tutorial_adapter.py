@@ -1,9 +1,8 @@
 """The page on wrapping a checkpoint, followed to the letter, with a real installation of its package."""
 
-import json
 import math
 import os
-import subprocess
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,6 @@ from pathlib import Path
 import pytest
 from in_process import run_process, succeeded
 from pages import Command, follow, offline_pip, write_files
-
-import tseval
 
 pytest.importorskip("pip", reason="the tutorial installs a package with pip")
 pytest.importorskip("hatchling", reason="the tutorial's package is built by hatchling")
@@ -37,16 +34,17 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Followed:
 
 
 def test_every_command_prints_what_the_page_quotes(followed: Followed) -> None:
-    assert len(followed.commands) == 7
+    assert len(followed.commands) == 6
     for command in followed.commands:
         assert command.keeps_its_word(), f"{command.line} prints:\n{command.printed}"
 
 
 def test_a_stateful_model_scores_as_the_opaque_one(followed: Followed) -> None:
+    shutil.copy(Path(__file__).parents[1] / "stateful_bigram.py", followed.folder)
     program = """if True:
         from pathlib import Path
         import numpy as np, tseval
-        from stateful import StatefulBigram
+        from stateful_bigram import StatefulBigram
         from tseval_bigram import Bigram  # noqa: PLC0415 - installed by the fixture
         suite = tseval.load_suite("marvin_linzen", cases=["vp_coord"])
         scores = [
@@ -76,43 +74,27 @@ def test_the_bigrams_of_the_page_are_probabilities(
     assert model.word_logprobs(["the author"]) == [[math.log(141 / 175), math.log(8 / 175)]]
 
 
-def test_the_adapter_of_the_reference_page_installs_and_scores(tmp_path: Path) -> None:
+def test_the_function_of_the_reference_page_passes_the_test_of_the_page(tmp_path: Path) -> None:
     write_files(DOCS / "adapters.md", tmp_path)
-    environment = offline_pip(tmp_path)
-    package = tmp_path / "tseval-unigram"
-    lines = (package / "tseval_unigram.py").read_text().splitlines()
-    assert sum(map(bool, lines)) <= 20
-    subprocess.run(["pip", "install", "--quiet", package], env=environment, check=True)
-    (tmp_path / "text.txt").write_text("the authors laugh .\nthe authors laugh .\nthe author laughs .\n")
-    pair = {"good": "the author laughs .", "bad": "the authors laugh ."}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
-    command = ["tseval", "run", "--model", "unigram:text.txt", "--suite", "./pairs.jsonl", "--out", "run"]
-    succeeded(run_process(command, env=environment, cwd=tmp_path))
-    verdict = tseval.read_run(tmp_path / "run").verdicts.iloc[0]
-    # By hand: 12 tokens of 6 words, and one place for the unknown.
-    better, worse = (4, 2, 2, 4), (4, 3, 3, 4)
-    assert verdict["better_score"] == pytest.approx(sum(math.log(count / 19) for count in better), abs=1e-5)
-    assert verdict["worse_score"] == pytest.approx(sum(math.log(count / 19) for count in worse), abs=1e-5)
-    assert not verdict["correct"]
-
-
-def test_the_adapter_of_the_reference_page_passes_its_own_test(tmp_path: Path) -> None:
-    write_files(DOCS / "adapters.md", tmp_path)
-    package = tmp_path / "tseval-unigram"
-    # Beside it one without the method that reports unknown words, which must fail.
-    for name, other in (("tseval_unigram.py", "tseval_unseen.py"), ("test_unigram.py", "test_unseen.py")):
-        source = (package / name).read_text("utf-8").replace("def seen(", "def unseen(")
-        (package / other).write_text(source.replace("tseval_unigram", "tseval_unseen"), "utf-8")
-    path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
-    tests = f"{sys.executable} -m pytest -q -p no:cacheprovider test_unigram.py test_unseen.py".split()
-    done = run_process(tests, env=os.environ | {"PYTHONPATH": path}, cwd=package)
+    (tmp_path / "words.txt").write_text("<eos> <unk> the author laughs .")
+    # Next to it a module that adds noise, which must fail.
+    for name, other in (("mine.py", "noisy.py"), ("test_mine.py", "test_noisy.py")):
+        source = (
+            (tmp_path / name)
+            .read_text("utf-8")
+            .replace("output(hidden), ", "output(hidden + torch.rand_like(hidden)), ")
+        )
+        (tmp_path / other).write_text(source.replace("from mine", "from noisy"), "utf-8")
+    save = "import torch; from mine import Lstm; torch.save(Lstm(6).state_dict(), 'lstm.pt')"
+    succeeded(run_process([sys.executable, "-c", save], cwd=tmp_path))
+    tests = f"{sys.executable} -m pytest -q -p no:cacheprovider test_mine.py test_noisy.py".split()
+    done = run_process(tests, env=os.environ | {"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
     assert (done.returncode, "1 failed, 1 passed" in done.stdout) == (1, True), done.stdout
-    assert "FAILED test_unseen.py" in done.stdout
-    assert "ModelError: unigram fails 1 of 13 checks" in done.stdout
+    assert "FAILED test_noisy.py" in done.stdout
 
 
 def test_the_page_on_your_own_checkpoint_prints_what_it_quotes(tmp_path: Path) -> None:
     commands = follow(DOCS / "your-checkpoint.md", tmp_path)
-    assert len(commands) == 6
+    assert len(commands) == 5
     for command in commands:
         assert command.keeps_its_word(), f"{command.line} prints:\n{command.printed}"

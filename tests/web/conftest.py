@@ -1,7 +1,6 @@
 """A browser, where one is installed, and a board of fifty entries over twenty rows, with its page."""
 
 import json
-import os
 import shutil
 import time
 from dataclasses import dataclass, replace
@@ -24,31 +23,9 @@ from tseval.runs.directory import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest
 from tseval.suites import load_suite
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NOUNS = ["author", "pilot", "guard", "chef", "man", "woman", "doctor", "teacher"]
 VERBS = [("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim"), ("is", "are")]
 CHECKS = [(), ("whole",), ("plausible",), ("rescored",), ("plausible", "rerun")]
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if os.environ.get("TSEVAL_BROWSER") == "none":
-        pytest.skip("TSEVAL_BROWSER=none: no browser runs here")
-    found = next((path for path in map(shutil.which, NAMES) if path), None)
-    if found is None:
-        reason = f"no browser is installed: none of {', '.join(NAMES)} is on PATH"
-        if os.environ.get("TSEVAL_BROWSER") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
-
-    root = os.name == "posix" and os.geteuid() == 0
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"] if root else []
-        )
-        yield browser
-        browser.close()
 
 
 @dataclass
