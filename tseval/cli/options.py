@@ -24,7 +24,7 @@ COUNT = click.IntRange(min=1)
 # Names as `tseval.questions.SCORES`, `tseval.questions.unknown.UNKNOWN_RULES`, `tseval.report.FORMATS` and
 # `tseval.runs.CLOCKS` have them, which take too long to import while a shell completes a line; a test
 # compares them.
-SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean"])
+SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean", "inflection"])
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(
     "--unknown", type=UNKNOWN_RULES, default="undecidable", show_default=True,

@@ -18,7 +18,7 @@ from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
 from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
-from tseval.errors import RunError, SuiteError, plain, shortened
+from tseval.errors import RunError, SuiteError, counted, plain, shortened
 
 if TYPE_CHECKING:
     from tseval.items import Suite
@@ -71,7 +71,8 @@ def run_command(
     for suite in loaded:
         check_features(suite, by)
         if suite.left_out and not quiet:
-            several = f"{len(suite.left_out)} cases, which compare more than two sentences"
+            why = "compare more than two sentences" if suite.lexicon is None else "have no verb with a number"
+            several = f"{counted(len(suite.left_out), 'case')}, which {why}"
             left_out = ", ".join(suite.left_out)
             click.echo(f"{suite.name}: tseval leaves out {several}: {left_out}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)

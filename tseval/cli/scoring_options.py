@@ -28,6 +28,9 @@ suite_options = take_all([
     click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
                  help="Treat items with the same value in COLUMN as dependent when tseval computes "
                       "confidence intervals. Repeatable."),
+    click.option("--lexicon", metavar="FILE or unimorph:FILE",
+                 help="List of verbs for SUITE:inflection: a table with the columns sing and plur, or a list "
+                      "of UniMorph (default: 1,674 English verbs)."),
     COLUMNS_OPTION,
     TEXT,
     click.option("--exclude", metavar="known-errors or FILE",
@@ -38,8 +41,9 @@ suite_options = take_all([
 comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all words), critical (the first "
-                      "different word), ending (the last words), regions, choices (single symbols) or "
-                      "mean (all words, divided by their number). The default is the published method of "
+                      "different word), ending (the last words), regions, choices (single symbols), "
+                      "mean (all words, divided by their number) or inflection (all verbs of a list). The "
+                      "default is the published method of "
                       "the suite."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
                  help="Correction of log-probabilities for sentence length: none, words, tokens, "

@@ -43,6 +43,8 @@ class Pairs(Question):
                 f"has no choices between symbols, so --score {score} is not possible. Choose another "
                 "--score, such as sentence"
             )
+        if score == "inflection":
+            return "asks about one verb only, so --score inflection is not possible. Add :inflection to the suite"
         if score == "regions":
             return (
                 f"has no predictions about regions, so --score {score} is not possible. Choose another "

@@ -6,7 +6,7 @@ Everything here works on whole columns; a suite has hundreds of thousands of sen
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,7 @@ class ScoredSentences:
             nothing.
         unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
             and they are undecidable.
+        asked_words: Words whose log-probabilities after each sentence stand in the column `forms`.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class ScoredSentences:
         by: str | None = None,
         region_length: str | None = None,
         unknown: Unknown | None = None,
+        asked_words: tuple[str, ...] = (),
     ) -> None:
         self.table = table
+        self.asked_words = asked_words
         self.by = by if region_length is None else None
         self.region_length = region_length
         unknown = unknown or Unknown()
@@ -127,3 +130,28 @@ class ScoredSentences:
         at = (np.cumsum(lengths) - lengths)[rows] + positions
         right, wrong = (pc.list_flatten(self.table[name]).to_numpy()[at] for name in ("right", "wrong"))
         return right, wrong
+
+    def form_logprobs(self, rows: Rows) -> Sums:
+        """Return the log-probabilities of words after some sentences, (rows, words), not a number if unknown."""
+        return lists_as_rows(self.table["forms"], rows)
+
+    def known_words(self, n_words: int) -> NDArray[np.bool_]:
+        """Tell which words the model knows after every sentence, (words,)."""
+        return known_columns(self.table["forms"], n_words)
+
+
+def lists_as_rows(column: pa.ChunkedArray[Any], rows: Rows) -> Sums:
+    """Return lists of equal length as rows of float64, (rows, length); what is null is not a number."""
+    taken: Any = column.take(pa.array(rows, pa.int64())).combine_chunks()
+    values = taken.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+    return cast("Sums", values.reshape(len(rows), -1))
+
+
+def known_columns(column: pa.ChunkedArray[Any], length: int) -> NDArray[np.bool_]:
+    """Tell at which places no list of a column is null, (length,)."""
+    known = np.ones(length, dtype=np.bool_)
+    for chunk in column.chunks:
+        values: Any = chunk.flatten()
+        if values.null_count:
+            known &= values.is_valid().to_numpy(zero_copy_only=False).reshape(-1, length).all(axis=0)
+    return known

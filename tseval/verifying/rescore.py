@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.evaluation import as_read, make_plan
-from tseval.questions.choices import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
@@ -74,9 +73,7 @@ def rescore(
             f"are too long), but the run has scores for {len(claim.sentences):,}"
         )
     rows = chosen(claim, plan.sentences, share, draw)
-    questions = (
-        None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
-    )
+    questions = None if plan.asked is None else plan.asked.take(rows.tolist())
     taken = pa.array(rows, pa.int64())
     scored = score_all(plan.scorer, plan.sentences.take(taken), questions, None, progress).table
     claimed = claim.scored.take(taken)
