@@ -1,0 +1,226 @@
+"""EW and MW of the rows of a table, and how sure they are with other subjects and other verbs.
+
+Both are means over contexts and over lemmas. Contexts share nouns, and all contexts share the lemmas, so two
+crossed factors are drawn: with V_S the variance of the mean over contexts, clustered by their words
+(`Design.spread`), and V_L that over lemmas,
+
+    V = V_S + V_L,    V_L = L / (L - 1) Σ_l (ψ_l / L)²
+
+ψ_l is by how much a lemma moves the mean: its own share of contexts less the mean of all (EW), or, over
+contexts, L [p(r) - MW (p(r) + p(w))] / Σ [p(r) + p(w)] (MW). What both factors have in common is not
+subtracted, which makes intervals a little too wide rather than too narrow.
+
+Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2); for leaving out
+the common part, Davezies, D'Haultfoeuille & Guyonvarch 2021, "Empirical process results for exchangeable
+arrays", Annals of Statistics 49(2), section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tseval.analysis.design import Design, Factors
+from tseval.analysis.estimates import Average, in_columns, worth
+from tseval.analysis.intervals import quantile, score_interval
+from tseval.items import ENTRY
+from tseval.questions.inflection import (
+    CONTEXT,
+    CONTEXTS_AT_ONCE,
+    EW,
+    MW,
+    NUMBER,
+    SINGULAR,
+    Lemmas,
+    RightAndWrong,
+    at_mass,
+    equal_votes,
+    probabilities,
+    weighted_votes,
+)
+from tseval.questions.scored import known_columns, lists_as_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tseval.items import Suite
+    from tseval.runs.manifest import SuiteFacts
+
+    Values = NDArray[np.float64]
+
+
+# What tables tell of both measures.
+MEASURES = (EW, MW)
+INFLECTED = tuple(f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high", "_se"))
+
+
+@dataclass(frozen=True, slots=True)
+class InflectedContexts:
+    """The distinct contexts of each row of a table, with the numbers of all lemmas after them.
+
+    Attributes:
+        row: Row of the table that a context stands in, counted from 0, (contexts,).
+        place: Its row among the scored sentences, (contexts,).
+        singular: Whether the singular form is right, (contexts,).
+        factors: Lexicon entries of its words, (contexts, factors): none of the published verb's.
+        scored: The scored sentences.
+        lemmas: Places of the forms of all lemmas that the model knows, (lemmas, 2).
+        listed: Which lemmas of the list these are, (lemmas,).
+    """
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int64]
+    singular: NDArray[np.bool_]
+    factors: Factors
+    scored: pa.Table
+    lemmas: NDArray[np.int64]
+    listed: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, verdicts: pd.DataFrame, rows: NDArray[np.int64], scored: pa.Table, pairs: Sequence[tuple[str, str]]
+    ) -> InflectedContexts:
+        """Find the contexts of verdicts, (verdicts,), whose rows of the table are given."""
+        lemmas = Lemmas.of(pairs)
+        places = pd.Index(scored["sentence"].to_pandas()).get_indexer(verdicts[CONTEXT])
+        singular = (verdicts[NUMBER] == SINGULAR).to_numpy(bool)
+        was_scored = places >= 0
+        keys = np.stack((rows, places, singular), axis=1)[was_scored]
+        distinct, first, of_key = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        factors = _of_contexts(Factors.of_verdicts(verdicts).take(was_scored), of_key.reshape(-1), first)
+        known = known_columns(scored["forms"], _n_words(scored))[lemmas.places].all(axis=1)
+        return cls(
+            row=distinct[:, 0],
+            place=distinct[:, 1],
+            singular=distinct[:, 2].astype(bool),
+            factors=factors,
+            scored=scored,
+            lemmas=lemmas.places[known],
+            listed=np.flatnonzero(known),
+        )
+
+    def tiles(self, column: str = "forms") -> Iterator[tuple[slice, RightAndWrong]]:
+        """Yield the numbers of right and wrong forms, some contexts at a time."""
+        for start in range(0, len(self.row), CONTEXTS_AT_ONCE):
+            here = slice(start, start + CONTEXTS_AT_ONCE)
+            values = lists_as_rows(self.scored[column], self.place[here])
+            yield here, RightAndWrong.of(values, self.lemmas, self.singular[here])
+
+
+def _n_words(scored: pa.Table) -> int:
+    return len(scored["forms"][0].as_py())
+
+
+def _of_contexts(
+    factors: Factors, context: NDArray[np.int64], first: NDArray[np.int64]
+) -> Factors:
+    """Keep the factors that each context has one entry of; those of the published verb have several."""
+    n_contexts = len(first)
+    constant = [
+        place
+        for place in range(len(factors.names))
+        if len(np.unique(np.stack((context, factors.codes[:, place]), axis=1), axis=0)) == n_contexts
+    ]
+    return factors.keep(constant).take(first)
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Scores of contexts, and by how much each lemma moves the score of each row.
+
+    Attributes:
+        values: Score of each context, (contexts,).
+        moved: What a lemma adds to the sum over the contexts of a row, less its part of the mean,
+            (rows, lemmas).
+    """
+
+    values: Values
+    moved: Values
+
+
+def count_votes(contexts: InflectedContexts) -> dict[str, Votes]:
+    """Score all contexts, EW and MW, with the part of each lemma."""
+    n_rows, n_lemmas = int(contexts.row.max(initial=-1)) + 1, len(contexts.lemmas)
+    values = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
+    moved = {name: np.zeros((n_rows, n_lemmas)) for name in MEASURES}
+    for here, logprobs in contexts.tiles() if n_lemmas else ():
+        values[EW][here], values[MW][here] = equal_votes(logprobs), weighted_votes(logprobs)
+        mass = probabilities(logprobs)
+        total = mass.right + mass.wrong
+        weighted = (mass.right - values[MW][here, None] * total) / total.sum(axis=1, keepdims=True)
+        equal = ((logprobs.right > logprobs.wrong) - values[EW][here, None]) / n_lemmas
+        np.add.at(moved[EW], contexts.row[here], equal)
+        np.add.at(moved[MW], contexts.row[here], weighted)
+    return {name: Votes(values[name], moved[name]) for name in MEASURES}
+
+
+def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int]) -> Average | None:
+    """Estimate the mean over rows, each counted once, of the scores of their contexts.
+
+    Returns:
+        None where no context was scored, or the model knows no lemma.
+    """
+    inside = np.isin(contexts.row, rows) & ~np.isnan(votes.values)
+    if not inside.any():
+        return None
+    values = votes.values[inside, None]
+    design = Design.of(contexts.factors.take(inside), contexts.row[inside])
+    spread, value = design.spread(values), float(design.means(values)[0])
+    present = [row for row in rows if (contexts.row[inside] == row).any()]
+    sizes = np.array([(contexts.row[inside] == row).sum() for row in present])
+    by_lemma = (votes.moved[present] / sizes[:, None]).mean(axis=0)
+    of_lemmas, df = _of_lemmas(by_lemma)
+    variance = float(spread.variances[0]) + of_lemmas
+    df = min(df, spread.df)
+    value = min(1.0, max(0.0, value))
+    low, high = score_interval(value, worth(values, variance, design), quantile(df))
+    return Average(
+        value, float(np.sqrt(variance)), low, high, df, len(values),
+        {**design.clusters, "lemma": len(by_lemma)}, design.fixed,
+    )  # fmt: skip
+
+
+def _of_lemmas(moved: Values) -> tuple[float, float]:
+    """Return the variance over lemmas, and its degrees of freedom: fewer where few lemmas move a score most."""
+    n_lemmas = len(moved)
+    squares = moved**2
+    total = float(squares.sum())
+    if n_lemmas < 2 or total == 0:
+        return 0.0, float("inf")
+    effective = total**2 / float((squares**2).sum())
+    return total * n_lemmas / (n_lemmas - 1), max(effective - 1, 1.0)
+
+
+def with_inflection(rows: pd.DataFrame, contexts: InflectedContexts) -> pd.DataFrame:
+    """Add EW and MW to the rows of a table, with their intervals, and the number of lemmas."""
+    votes = count_votes(contexts)
+    for name in MEASURES:
+        found = [estimate_votes(contexts, votes[name], [row]) for row in range(len(rows))]
+        told = in_columns(found, ("value", "low", "high", "se", "clusters", "fixed"), rows.index)
+        columns = [name, f"{name}_low", f"{name}_high", f"{name}_se"]
+        rows = rows.join(told[["value", "low", "high", "se"]].set_axis(columns, axis=1))
+    return rows.assign(n_lemmas=len(contexts.lemmas))
+
+
+def scores_at_mass(contexts: InflectedContexts, mass: float, *, least: bool) -> dict[str, Values]:
+    """Score contexts, (contexts,), over the most or the least likely part of the probability mass."""
+    scores = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
+    for (here, logprobs), (_, before) in zip(contexts.tiles(), contexts.tiles("before"), strict=True):
+        scores[EW][here], scores[MW][here] = at_mass(logprobs, before, mass, least=least)
+    return scores
+
+
+def gives_masses(scored: pa.Table) -> bool:
+    """Return whether a model gave the probabilities of its whole vocabulary."""
+    return "before" in scored.column_names and scored["before"][0].values.null_count < _n_words(scored)
+
+
+def compared_pairs(suite: Suite | SuiteFacts) -> list[tuple[str, str]]:
+    """Return the forms of the verbs that a run compares, the singular one first."""
+    return [(sing, plur) for sing, plur, _ in suite.lexicon or ()]
