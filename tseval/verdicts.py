@@ -108,6 +108,8 @@ def judge(
     words = () if forms is None else forms.words
     sentences = ScoredSentences(scored, too_long, by, region_length, unknown, words)
     sentences.check_finite()
+    if words and "forms" in scored.column_names:
+        sentences.check_forms()
     factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
     known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)
     check_score(suite, compared)

@@ -4,11 +4,14 @@ Both are means over contexts and over lemmas. Contexts share nouns, and all cont
 crossed factors are drawn: with V_S the variance of the mean over contexts, clustered by their words
 (`Design.spread`), and V_L that over lemmas,
 
-    V = V_S + V_L,    V_L = L / (L - 1) Σ_l (ψ_l / L)²
+    V = V_S + V_L,    V_L = Σ_l (ψ_l / (1 - h_l))²
 
-ψ_l is by how much a lemma moves the mean: its own share of contexts less the mean of all (EW), or, over
-contexts, L [p(r) - MW (p(r) + p(w))] / Σ [p(r) + p(w)] (MW). What both factors have in common is not
-subtracted, which makes intervals a little too wide rather than too narrow.
+h_l is the weight of a lemma in the score, the mean over contexts of 1 / L (EW) or of its share of the
+probability (MW), and ψ_l by how much it moves the mean: the mean over contexts of its weight times how far it
+is from the score. A few verbs, such as *is*, have most of the probability. So the degrees of freedom are not
+L - 1 but 1 / Σ h² - 1, the number of even lemmas that would count as much, or those of V_S if they are fewer.
+What both factors have in common is not subtracted, which makes intervals a little too wide rather than too
+narrow.
 
 Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2); for leaving out
 the common part, Davezies, D'Haultfoeuille & Guyonvarch 2021, "Empirical process results for exchangeable
@@ -84,7 +87,11 @@ class InflectedContexts:
 
     @classmethod
     def of(
-        cls, verdicts: pd.DataFrame, rows: NDArray[np.int64], scored: pa.Table, pairs: Sequence[tuple[str, str]]
+        cls,
+        verdicts: pd.DataFrame,
+        rows: NDArray[np.int64],
+        scored: pa.Table,
+        pairs: Sequence[tuple[str, str]],
     ) -> InflectedContexts:
         """Find the contexts of verdicts, (verdicts,), whose rows of the table are given."""
         lemmas = Lemmas.of(pairs)
@@ -117,9 +124,7 @@ def _n_words(scored: pa.Table) -> int:
     return len(scored["forms"][0].as_py())
 
 
-def _of_contexts(
-    factors: Factors, context: NDArray[np.int64], first: NDArray[np.int64]
-) -> Factors:
+def _of_contexts(factors: Factors, context: NDArray[np.int64], first: NDArray[np.int64]) -> Factors:
     """Keep the factors that each context has one entry of; those of the published verb have several."""
     n_contexts = len(first)
     constant = [
@@ -136,28 +141,33 @@ class Votes:
 
     Attributes:
         values: Score of each context, (contexts,).
-        moved: What a lemma adds to the sum over the contexts of a row, less its part of the mean,
-            (rows, lemmas).
+        moved: By how much each lemma moves the sum over the contexts of a row, (rows, lemmas).
+        weights: Its weight in that sum, (rows, lemmas).
     """
 
     values: Values
     moved: Values
+    weights: Values
 
 
 def count_votes(contexts: InflectedContexts) -> dict[str, Votes]:
     """Score all contexts, EW and MW, with the part of each lemma."""
     n_rows, n_lemmas = int(contexts.row.max(initial=-1)) + 1, len(contexts.lemmas)
     values = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
-    moved = {name: np.zeros((n_rows, n_lemmas)) for name in MEASURES}
+    moved, weights = ({name: np.zeros((n_rows, n_lemmas)) for name in MEASURES} for _ in range(2))
     for here, logprobs in contexts.tiles() if n_lemmas else ():
         values[EW][here], values[MW][here] = equal_votes(logprobs), weighted_votes(logprobs)
         mass = probabilities(logprobs)
-        total = mass.right + mass.wrong
-        weighted = (mass.right - values[MW][here, None] * total) / total.sum(axis=1, keepdims=True)
+        whole = (mass.right + mass.wrong).sum(axis=1, keepdims=True)
+        shares = (mass.right + mass.wrong) / whole
         equal = ((logprobs.right > logprobs.wrong) - values[EW][here, None]) / n_lemmas
-        np.add.at(moved[EW], contexts.row[here], equal)
-        np.add.at(moved[MW], contexts.row[here], weighted)
-    return {name: Votes(values[name], moved[name]) for name in MEASURES}
+        for name, part, weight in (
+            (EW, equal, np.full_like(shares, 1 / n_lemmas)),
+            (MW, mass.right / whole - values[MW][here, None] * shares, shares),
+        ):
+            np.add.at(moved[name], contexts.row[here], part)
+            np.add.at(weights[name], contexts.row[here], weight)
+    return {name: Votes(values[name], moved[name], weights[name]) for name in MEASURES}
 
 
 def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int]) -> Average | None:
@@ -174,27 +184,24 @@ def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int
     spread, value = design.spread(values), float(design.means(values)[0])
     present = [row for row in rows if (contexts.row[inside] == row).any()]
     sizes = np.array([(contexts.row[inside] == row).sum() for row in present])
-    by_lemma = (votes.moved[present] / sizes[:, None]).mean(axis=0)
-    of_lemmas, df = _of_lemmas(by_lemma)
+    moved, weights = ((sums[present] / sizes[:, None]).mean(axis=0) for sums in (votes.moved, votes.weights))
+    of_lemmas, df = _of_lemmas(moved, weights)
     variance = float(spread.variances[0]) + of_lemmas
     df = min(df, spread.df)
     value = min(1.0, max(0.0, value))
     low, high = score_interval(value, worth(values, variance, design), quantile(df))
     return Average(
         value, float(np.sqrt(variance)), low, high, df, len(values),
-        {**design.clusters, "lemma": len(by_lemma)}, design.fixed,
+        {**design.clusters, "lemma": len(moved)}, design.fixed,
     )  # fmt: skip
 
 
-def _of_lemmas(moved: Values) -> tuple[float, float]:
-    """Return the variance over lemmas, and its degrees of freedom: fewer where few lemmas move a score most."""
-    n_lemmas = len(moved)
-    squares = moved**2
-    total = float(squares.sum())
-    if n_lemmas < 2 or total == 0:
-        return 0.0, float("inf")
-    effective = total**2 / float((squares**2).sum())
-    return total * n_lemmas / (n_lemmas - 1), max(effective - 1, 1.0)
+def _of_lemmas(moved: Values, weights: Values) -> tuple[float, float]:
+    """Return the variance over lemmas, and its degrees of freedom: fewer where few lemmas have most weight."""
+    if len(moved) == 1:  # nothing shows how lemmas vary
+        return 0.0, 1.0
+    variance = float(((moved / np.maximum(1 - weights, 1 / len(moved))) ** 2).sum())
+    return variance, max(1 / float((weights**2).sum()) - 1, 1.0)
 
 
 def with_inflection(rows: pd.DataFrame, contexts: InflectedContexts) -> pd.DataFrame:

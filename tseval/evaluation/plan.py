@@ -99,7 +99,11 @@ def make_plan(
         raise ModelError(
             f"{model.card.name} gives only one log-probability for a whole sentence, but --score {score} "
             "compares single words.\n"
-            "  Write --score sentence."
+            + (
+                "  Use a model that gives the log-probability of every word."
+                if score == "inflection"
+                else "  Write --score sentence."
+            )
         )
     refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))

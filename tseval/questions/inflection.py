@@ -115,7 +115,9 @@ def weighted_votes(logprobs: RightAndWrong) -> Values:
     return votes
 
 
-def at_mass(logprobs: RightAndWrong, before: RightAndWrong, mass: float, *, least: bool) -> tuple[Values, Values]:
+def at_mass(
+    logprobs: RightAndWrong, before: RightAndWrong, mass: float, *, least: bool
+) -> tuple[Values, Values]:
     """Return EW and MW of each context over a part of the probability mass, not a number where it has none.
 
     Of the most likely, a lemma counts for EW if either form lies within the mass, and for MW each form that
@@ -150,7 +152,9 @@ def _both(first: RightAndWrong, second: RightAndWrong) -> Iterator[tuple[Any, An
     return zip(_pair(first), _pair(second), strict=True)
 
 
-def _share_of_cut(cut: Sequence[Mask], starts: Sequence[Values], sizes: Sequence[Values], mass: float) -> Values:
+def _share_of_cut(
+    cut: Sequence[Mask], starts: Sequence[Values], sizes: Sequence[Values], mass: float
+) -> Values:
     """Say how far a cut reaches into the form that it falls on, (contexts,); 0 where it falls on none."""
     share = np.zeros(len(cut[0]))
     for is_cut, start, size in zip(cut, starts, sizes, strict=True):
@@ -283,7 +287,9 @@ def asked_forms(questions: Sequence[Question]) -> AskedForms | None:
     if not asking:
         return None
     if len(asking) < len(questions) or len({question.pairs for question in asking}) > 1:
-        raise SuiteError("the cases of this suite compare different verbs. Score each case alone: --case NAME")
+        raise SuiteError(
+            "the cases of this suite compare different verbs. Score each case alone: --case NAME"
+        )
     listed, pairs = Lemmas.of(asking[0].pairs).words, asking[0].pairs
     published = {
         (str(right), str(wrong))

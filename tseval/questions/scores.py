@@ -14,4 +14,4 @@ from typing import Literal, get_args
 Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean", "inflection"]
 SCORES: tuple[Score, ...] = get_args(Score)
 # Scores that need the log-probabilities of single words.
-COMPARES_WORDS: frozenset[Score] = frozenset({"critical", "ending", "regions"})
+COMPARES_WORDS: frozenset[Score] = frozenset({"critical", "ending", "regions", "inflection"})

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.intervals import LEVEL, confidence_level, confidence_percent
-from tseval.questions.inflection import EW
 from tseval.analysis.measures import EFFECT
+from tseval.questions.inflection import EW
 from tseval.report.columns import Column, printed_decimals
 from tseval.report.numbers import RUN_DECIMALS
 

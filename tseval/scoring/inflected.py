@@ -75,7 +75,9 @@ def extends_contexts(
     more = longer_counts - counts
     if len(more) and (more.min() != more.max() or more.min() < 1):
         return False
-    inside = np.arange(len(longer.tokens)) - np.repeat(np.cumsum(longer_counts) - longer_counts, longer_counts)
+    inside = np.arange(len(longer.tokens)) - np.repeat(
+        np.cumsum(longer_counts) - longer_counts, longer_counts
+    )
     return bool(np.array_equal(longer.tokens[inside < np.repeat(counts, longer_counts)], encoded.tokens))
 
 
@@ -187,7 +189,9 @@ def score_as_sentences(
     return logprobs
 
 
-def forms_table(table: pa.Table, logprobs: np.ndarray, before: np.ndarray | None, known: np.ndarray) -> pa.Table:
+def forms_table(
+    table: pa.Table, logprobs: np.ndarray, before: np.ndarray | None, known: np.ndarray
+) -> pa.Table:
     """Add to scored contexts the columns `forms` and `before`, lists of float32; null for unknown words."""
     for name, values in (("forms", logprobs), ("before", before)):
         nothing = np.broadcast_to(~known | (values is None), logprobs.shape)

@@ -134,9 +134,7 @@ def _numbers(case: Case, pairs: Sequence[Pair], known: frozenset[tuple[str, str]
         return numbers
 
 
-def _is_about_verbs(
-    pairs: Sequence[Pair], numbers: Sequence[str], known: frozenset[tuple[str, str]]
-) -> bool:
+def _is_about_verbs(pairs: Sequence[Pair], numbers: Sequence[str], known: frozenset[tuple[str, str]]) -> bool:
     """Return whether words in which sentences differ are verbs that are known; anaphors and nouns are not."""
     return any(_in_order(pair.forms, number) in known for pair, number in zip(pairs, numbers, strict=True))
 

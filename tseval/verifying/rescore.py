@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.evaluation import as_read, make_plan
+from tseval.evidence.record import AFTER_SENTENCES
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     _Rows = NDArray[np.int64]
 
 
-_NUMBERS = ("logprob", "words", "pieces", "right", "wrong")
+_NUMBERS = ("logprob", "words", "pieces", "right", "wrong", "forms", "before")
 # What tables show of a model.
 _SHOWN = ("parameters", "core_parameters", "validation_perplexity")
 # How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
@@ -161,7 +162,7 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
         raise CheckFailed(
             f"the file of sentences has no column {name!r}, but the model of --model gives these numbers"
         )
-    lengths = pc.list_value_length(scored["words"]).to_numpy()
+    lengths = pc.list_value_length(scored[name if name in AFTER_SENTENCES else "words"]).to_numpy()
     stated, actual = (_flat(table, name) for table in (claimed, scored))
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
     difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(actual))
