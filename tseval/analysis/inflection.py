@@ -230,4 +230,5 @@ def gives_masses(scored: pa.Table) -> bool:
 
 def compared_pairs(suite: Suite | SuiteFacts) -> list[tuple[str, str]]:
     """Return the forms of the verbs that a run compares, the singular one first."""
-    return [(sing, plur) for sing, plur, _ in suite.lexicon or ()]
+    forms = (row.split(" ")[:2] for row in suite.lexicon or ())
+    return [(sing, plur) for sing, plur in forms]

@@ -187,7 +187,7 @@ class SuiteFacts:
     exclude: str | None = None
     excluded: tuple[tuple[str, str], ...] | None = None
     files: Mapping[str, str] | None = None
-    lexicon: tuple[tuple[str, str, int], ...] | None = None
+    lexicon: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Suite
     from tseval.suites.opened import Selection
-    from tseval.suites.verb_lexicon import VerbRow
     from tseval.suites.views import Pair
 
 
@@ -33,7 +32,7 @@ class InflectionSuite(OpenedSuite):
     `lexicon` is what `open_lexicon` takes, or the rows of a list that a manifest holds.
     """
 
-    def __init__(self, suite: OpenedSuite, lexicon: str | Path | Sequence[VerbRow] | None) -> None:
+    def __init__(self, suite: OpenedSuite, lexicon: str | Path | Sequence[str] | None) -> None:
         self.suite = suite
         self.lexicon = lexicon
 
@@ -43,7 +42,7 @@ class InflectionSuite(OpenedSuite):
 
 
 def inflection_suite(
-    suite: Suite, lexicon: str | Path | Sequence[VerbRow] | None = None, *, leave_out: bool = True
+    suite: Suite, lexicon: str | Path | Sequence[str] | None = None, *, leave_out: bool = True
 ) -> Suite:
     """Return a suite that compares both forms of all verbs of a list after the words before its own verb.
 
@@ -98,7 +97,7 @@ def inflection_suite(
 
 
 def _opened(
-    lexicon: str | Path | Sequence[VerbRow] | None, cases: Sequence[tuple[Case, Sequence[Pair]]]
+    lexicon: str | Path | Sequence[str] | None, cases: Sequence[tuple[Case, Sequence[Pair]]]
 ) -> VerbLexicon:
     """Open a list of verbs; only one of UniMorph needs to know the suite's own."""
     if lexicon is not None and not isinstance(lexicon, str) and not hasattr(lexicon, "suffix"):

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Suite
     from tseval.suites.data.exclusions import Exclude
-    from tseval.suites.verb_lexicon import VerbRow
 
 
 def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data are read
@@ -32,7 +31,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     tokenise: bool = False,
     columns: Mapping[str, str] | None = None,
     exclude: Exclude | None = None,
-    lexicon: str | Path | Sequence[VerbRow] | None = None,
+    lexicon: str | Path | Sequence[str] | None = None,
 ) -> Suite:
     """Load a suite: all its items, or some, expanding only these.
 
@@ -97,7 +96,7 @@ def _open(
     columns: Mapping[str, str] | None = None,
     exclude: Exclude | None = None,
     tokenise: bool = False,
-    lexicon: str | Path | Sequence[VerbRow] | None = None,
+    lexicon: str | Path | Sequence[str] | None = None,
 ) -> OpenedSuite:
     """Find a suite, and open it as the first kind that knows what is there."""
     place, method = (spec, None) if FormalSuite.opens(spec) else locate_suite(spec)

@@ -37,8 +37,6 @@ class Verb:
     count: int = 0
 
 
-# How a manifest holds a list.
-VerbRow = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +50,22 @@ class VerbLexicon:
     verbs: tuple[Verb, ...]
 
     @classmethod
-    def from_rows(cls, rows: Iterable[VerbRow], name: str = "the list in the run") -> VerbLexicon:
+    def from_rows(cls, rows: Iterable[str], name: str = "the list in the run") -> VerbLexicon:
         """Return the list that a manifest holds."""
-        return cls(name, tuple(Verb(*row) for row in rows))
+        verbs = []
+        for row in rows:
+            cells = row.split()
+            if len(cells) != 3 or not is_count(cells[2]) or cells[0] == cells[1]:
+                raise SuiteError(
+                    f"{name}: {row[:80]!r} is not a verb.\n  A verb has two forms and a count: laughs laugh 732."
+                )
+            verbs.append(Verb(cells[0], cells[1], int(cells[2])))
+        return cls(name, tuple(verbs))
 
     @property
-    def rows(self) -> tuple[VerbRow, ...]:
-        """The list as a manifest holds it."""
-        return tuple((verb.sing, verb.plur, verb.count) for verb in self.verbs)
+    def rows(self) -> tuple[str, ...]:
+        """The list as a manifest holds it: `laughs laugh 732`."""
+        return tuple(f"{verb.sing} {verb.plur} {verb.count}" for verb in self.verbs)
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
