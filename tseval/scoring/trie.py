@@ -219,14 +219,16 @@ def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> 
     return Trie(tuple(levels), paths)
 
 
-def trie_of_contexts(tokens: np.ndarray, counts: np.ndarray) -> tuple[Trie, np.ndarray]:
+def trie_of_contexts(
+    tokens: np.ndarray, counts: np.ndarray, *, shared: bool = True
+) -> tuple[Trie, np.ndarray]:
     """Build a trie that has a node behind every context, so that a model is advanced to the end of each.
 
     Returns:
         The trie, and for each context the node of what follows it, counted through all levels, (contexts,).
     """
     stops = np.cumsum(counts)
-    trie = build_trie(np.insert(tokens, stops, 0), counts + 1)
+    trie = build_trie(np.insert(tokens, stops, 0), counts + 1, shared)
     return trie, trie.paths[np.cumsum(counts + 1) - 1]
 
 
