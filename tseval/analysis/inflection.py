@@ -228,7 +228,23 @@ def gives_masses(scored: pa.Table) -> bool:
     return "before" in scored.column_names and scored["before"][0].values.null_count < _n_words(scored)
 
 
-def compared_pairs(suite: Suite | SuiteFacts) -> list[tuple[str, str]]:
-    """Return the forms of the verbs that a run compares, the singular one first."""
-    forms = (row.split(" ")[:2] for row in suite.lexicon or ())
-    return [(sing, plur) for sing, plur in forms]
+def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
+    """Return in what share of contexts each lemma is right, and its share of the probability, (lemmas,).
+
+    Both are means over the rows of the table, each counted once.
+    """
+    n_rows = int(contexts.row.max(initial=-1)) + 1
+    weights = 1 / (len(np.unique(contexts.row)) * np.bincount(contexts.row, minlength=n_rows)[contexts.row])
+    right, shares = np.zeros((2, len(contexts.lemmas)))
+    for here, logprobs in contexts.tiles() if len(contexts.lemmas) else ():
+        mass = probabilities(logprobs)
+        both = mass.right + mass.wrong
+        right += weights[here] @ (logprobs.right > logprobs.wrong)
+        shares += weights[here] @ (both / both.sum(axis=1, keepdims=True))
+    return right, shares
+
+
+def compared_verbs(suite: Suite | SuiteFacts) -> list[tuple[str, str, int]]:
+    """Return the verbs that a run compares: singular form, plural form, count."""
+    rows = (row.split(" ") for row in suite.lexicon or ())
+    return [(sing, plur, int(count)) for sing, plur, count in rows]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tseval.analysis.counts import no_accuracy, tally
 from tseval.analysis.features import refuse_unknown_features
-from tseval.analysis.inflection import InflectedContexts, compared_pairs, with_inflection
+from tseval.analysis.inflection import InflectedContexts, compared_verbs, with_inflection
 from tseval.analysis.measures import correlate, effects, with_effects
 from tseval.analysis.rows import ROW, as_names
 from tseval.errors import as_html, counted, one_line
@@ -111,7 +111,7 @@ class Run:
 
     def inflected(self, verdicts: pd.DataFrame, rows: NDArray[np.int64]) -> InflectedContexts:
         """Return the contexts of verdicts on all verbs of a list, whose rows of a table are given."""
-        pairs = compared_pairs(self.manifest.suite)
+        pairs = [(sing, plur) for sing, plur, _ in compared_verbs(self.manifest.suite)]
         return InflectedContexts.of(verdicts, rows, self.load_sentences(), pairs)
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
