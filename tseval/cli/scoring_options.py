@@ -30,7 +30,7 @@ suite_options = take_all([
                       "confidence intervals. Repeatable."),
     click.option("--lexicon", metavar="FILE or unimorph:FILE",
                  help="List of verbs for SUITE:inflection: a table with the columns sing and plur, or a list "
-                      "of UniMorph (default: 1,674 English verbs)."),
+                      "of UniMorph (default: 1,686 English verbs)."),
     COLUMNS_OPTION,
     TEXT,
     click.option("--exclude", metavar="known-errors or FILE",
