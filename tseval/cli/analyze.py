@@ -250,10 +250,10 @@ def inflection_command(masses: tuple[float, ...], **options: Any) -> None:
     counts each verb by its probability.
     """
     from tseval.report.analyses.inflection import inflection, mass_panels
-    from tseval.report.looks import SMALL_LINES
+    from tseval.report.looks import MASSES
 
     ChosenRuns(**options).analyse(
-        lambda opened: inflection(opened, masses), lambda _, document: mass_panels(document), SMALL_LINES
+        lambda opened: inflection(opened, masses), lambda _, document: mass_panels(document), MASSES
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from tseval.suites.verb_lexicon import UNIMORPH, VerbLexicon, english_pairs, ope
 from tseval.suites.views import INFLECTION, numbers_asked, pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tseval.items import Case, Suite
@@ -60,26 +61,37 @@ def inflection_suite(
         SuiteError: No case is about the number of a verb, or the list is unusable.
     """
     suite = with_critical(suite)
+    pairs: dict[str, list[Pair]] = {}
+    problems: list[SuiteError] = []
     contrasted = [case for case in suite.cases if len(case.contrasts) == 1] if leave_out else suite.cases
-    pairs = {case.name: list(pairs_of(case)) for case in contrasted}
+    for case in contrasted:
+        with _kept(problems, leave_out):
+            pairs[case.name] = list(pairs_of(case))
+    contrasted = [case for case in contrasted if case.name in pairs]
     verbs = _opened(lexicon, [(case, pairs[case.name]) for case in contrasted])
     known = verbs.pairs | english_pairs() | frozenset(AUXILIARIES.items())
     numbers: dict[str, list[str]] = {}
-    problem: SuiteError | None = None
     for case in contrasted:
-        try:
+        with _kept(problems, leave_out):
             numbers[case.name] = _numbers(case, pairs[case.name], known)
-        except SuiteError as error:
-            problem = problem or error
-            if not leave_out:
-                raise
     about_verbs = {name for name in numbers if _is_about_verbs(pairs[name], numbers[name], known)}
+    if numbers and not about_verbs and lexicon is None:
+        forms = " and ".join(repr(form) for form in pairs[min(numbers)][0].forms)
+        raise SuiteError(
+            f"the sentences of the suite {suite.name!r} differ in words such as {forms}, none of which is in the "
+            "English list of verbs.\n  Name a list of words of the same kind: --lexicon FILE"
+        )
     asked = [case for case in contrasted if case.name in (about_verbs or numbers)]
     if not asked:
         raise SuiteError(
             f"the suite {suite.name!r} has no case in which two sentences differ in the number of a verb, "
             f"so {suite.name}:{INFLECTION} has nothing to compare."
-            + (f" For example, {problem}" if problem else "\n  Use a suite about agreement: marvin_linzen.")
+            + (f" For example, {problems[0]}" if problems else "\n  Use a suite about agreement: marvin_linzen.")
+        )
+    notes = suite.notes
+    if not about_verbs:
+        notes += (
+            f"none of the suite's own words is in the list {verbs.name}: check that they are of the same kind",
         )
     cases = tuple(_inflected(case, pairs[case.name], numbers[case.name], verbs) for case in asked)
     names = {case.name for case in cases}
@@ -93,7 +105,19 @@ def inflection_suite(
         score="inflection",
         left_out=tuple(case.name for case in suite.cases if case.name not in names),
         lexicon=verbs.rows,
+        notes=notes,
     )
+
+
+@contextmanager
+def _kept(problems: list[SuiteError], leave_out: bool) -> Iterator[None]:
+    """Keep what is wrong with a case if cases may be left out."""
+    try:
+        yield
+    except SuiteError as error:
+        if not leave_out:
+            raise
+        problems.append(error)
 
 
 def _opened(

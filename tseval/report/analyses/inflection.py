@@ -284,7 +284,7 @@ def mass_panels(document: Document) -> list[Panel]:
     panels = []
     for likely in (MOST, LEAST):
         for name in MEASURES:
-            axis = Axis("probability mass", log_from=0 if likely == LEAST else None, in_full=likely == LEAST)
+            axis = Axis("probability mass", log_from=0 if likely == LEAST else None)
             title = f"{name.upper()}, {likely} likely verbs"
             lines = _lines(records, likely, name)
             panels.append(Panel(title, lines, axis, Axis("share right", SHARES)))
