@@ -460,7 +460,9 @@ class CausalModel(OfPieces):
         contexts = contexts_of(trie, self.starts[0] if self.starts else None)
         for batch in self._batches(method, contexts, batch_tokens):
             row, target = contexts.targets_of(batch.contexts[batch.asked])
-            first, stop = (np.searchsorted(sorted_nodes, contexts.nodes[target], s) for s in ("left", "right"))
+            first, stop = (
+                np.searchsorted(sorted_nodes, contexts.nodes[target], s) for s in ("left", "right")
+            )
             row, places = np.repeat(row, stop - first), _ranges(first, stop)
             if not len(places):
                 continue

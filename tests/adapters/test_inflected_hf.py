@@ -9,10 +9,19 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tseval.runs import read_run
 
-PAIRS = [("laughs", "laugh"), ("is", "are"), ("knows", "know"), ("says", "say"), ("goes", "go"), ("likes", "like")]
+PAIRS = [
+    ("laughs", "laugh"),
+    ("is", "are"),
+    ("knows", "know"),
+    ("says", "say"),
+    ("goes", "go"),
+    ("likes", "like"),
+]
 
 # Text in which some verbs are frequent enough to be one piece in both forms, and others are not.
-VERBS = [f"the author {form} and the pilots {form}" for form in ("laughs", "laugh", "is", "are", "knows", "know")] * 40
+VERBS = [
+    f"the author {form} and the pilots {form}" for form in ("laughs", "laugh", "is", "are", "knows", "know")
+] * 40
 
 
 @pytest.fixture(scope="module")

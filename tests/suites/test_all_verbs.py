@@ -66,7 +66,9 @@ def test_a_feature_number_says_which_form_is_right(tmp_path):
 def test_the_digest_covers_the_list_of_verbs(tmp_path):
     path = write_lines(tmp_path / "pairs.jsonl", PAIRS)
     first, second = (
-        load_suite(f"{path}:inflection", lexicon=write_file(tmp_path / f"{n}.csv", f"sing,plur\nlaughs,laugh\n{row}"))
+        load_suite(
+            f"{path}:inflection", lexicon=write_file(tmp_path / f"{n}.csv", f"sing,plur\nlaughs,laugh\n{row}")
+        )
         for n, row in enumerate(("swims,swim\n", "walks,walk\n"))
     )
     assert first.digest != second.digest
@@ -122,7 +124,9 @@ def test_the_verbs_of_the_suite_decide_which_forms_of_unimorph_are_meant(tmp_pat
 
 def test_an_english_list_of_unimorph_has_infinitives_as_plurals(tmp_path):
     for tags in ("V;PRS;NOM(3,SG)", "V;SG;3;PRS"):
-        path = write_file(tmp_path / "eng", f"laugh\tlaughs\t{tags}\nlaugh\tlaugh\tV;NFIN\nlaugh\tlaughed\tV;PST\n")
+        path = write_file(
+            tmp_path / "eng", f"laugh\tlaughs\t{tags}\nlaugh\tlaugh\tV;NFIN\nlaugh\tlaughed\tV;PST\n"
+        )
         assert forms(open_lexicon(f"unimorph:{path}", [])) == {("laughs", "laugh")}
 
 
@@ -135,7 +139,10 @@ def test_an_english_list_of_unimorph_has_infinitives_as_plurals(tmp_path):
         ("sing,count\nlaughs,3\n", "has no column 'plur'"),
         ("sing,plur\nlaughs,laugh\nput,put\n", ":3: the verb 'put' has one form only"),
         ("sing,plur\nlaughs,\n", ":2: the cell in the column 'plur' is empty"),
-        ("sing,plur\nlaughs loudly,laugh loudly\n", ":2: the form 'laughs loudly' in the column 'sing' has several"),
+        (
+            "sing,plur\nlaughs loudly,laugh loudly\n",
+            ":2: the form 'laughs loudly' in the column 'sing' has several",
+        ),
         ("sing,plur,count\nlaughs,laugh,many\n", ":2: the column 'count' has the value 'many'"),
         ("sing,plur\nlaughs,laugh,1\n", ":2: this row has 3 columns"),
     ],
@@ -143,7 +150,16 @@ def test_an_english_list_of_unimorph_has_infinitives_as_plurals(tmp_path):
 def test_an_unusable_list_is_refused_by_name(text, message, tmp_path):
     path = write_file(tmp_path / "verbs.csv", text)
     ended = refused(
-        call("run", "--model", "bundled:lstm", "--suite", "agreement:inflection", "--lexicon", path, cwd=tmp_path)
+        call(
+            "run",
+            "--model",
+            "bundled:lstm",
+            "--suite",
+            "agreement:inflection",
+            "--lexicon",
+            path,
+            cwd=tmp_path,
+        )
     )
     assert str(path) in ended.stderr
     assert message in " ".join(ended.stderr.split())
@@ -160,7 +176,16 @@ def test_an_unusable_list_is_refused_by_name(text, message, tmp_path):
 )
 def test_a_list_that_is_not_there_is_refused(lexicon, message, tmp_path):
     ended = refused(
-        call("run", "--model", "bundled:lstm", "--suite", "agreement:inflection", "--lexicon", lexicon, cwd=tmp_path)
+        call(
+            "run",
+            "--model",
+            "bundled:lstm",
+            "--suite",
+            "agreement:inflection",
+            "--lexicon",
+            lexicon,
+            cwd=tmp_path,
+        )
     )
     assert message in " ".join(ended.stderr.split())
 
@@ -170,7 +195,10 @@ def test_a_list_that_is_not_there_is_refused(lexicon, message, tmp_path):
     [
         ("lachen\tlacht\n", ":1: a line of a UniMorph list has three cells"),
         ("Haus\tHaus\tN;SG\nHaus\tHäuser\tN;PL\n", "no verb with a singular and a plural form"),
-        ("lachen\tlacht\tV;IND;SG;3;PRS\nlachen\tlacht\tV;IND;PL;3;PRS\n", "no verb with a singular and a plural"),
+        (
+            "lachen\tlacht\tV;IND;SG;3;PRS\nlachen\tlacht\tV;IND;PL;3;PRS\n",
+            "no verb with a singular and a plural",
+        ),
     ],
 )
 def test_an_unusable_list_of_unimorph_is_refused_by_name(text, message, tmp_path):

@@ -86,7 +86,11 @@ def inflection_suite(
         raise SuiteError(
             f"the suite {suite.name!r} has no case in which two sentences differ in the number of a verb, "
             f"so {suite.name}:{INFLECTION} has nothing to compare."
-            + (f" For example, {problems[0]}" if problems else "\n  Use a suite about agreement: marvin_linzen.")
+            + (
+                f" For example, {problems[0]}"
+                if problems
+                else "\n  Use a suite about agreement: marvin_linzen."
+            )
         )
     notes = suite.notes
     if not about_verbs:

@@ -37,8 +37,6 @@ class Verb:
     count: int = 0
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class VerbLexicon:
     """Verbs in two forms; no two have the same forms.

@@ -169,7 +169,9 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
     difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(actual))
     allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
-    if name == "before":  # entries as probable as a form stand before it in one computation, and not in another
+    if (
+        name == "before"
+    ):  # entries as probable as a form stand before it in one computation, and not in another
         allowed = allowed + SWAPPED * np.exp(np.nan_to_num(_flat(scored, "forms"), nan=-np.inf))
     if (difference > allowed).any():
         at = int((difference - allowed).argmax())

@@ -87,7 +87,9 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
             "not to other lemmas."
         )
     if lacking := [name for name in models if name not in curves]:
-        notes.append(f"{', '.join(lacking)}: no numbers by mass, because the model does not give its whole vocabulary.")
+        notes.append(
+            f"{', '.join(lacking)}: no numbers by mass, because the model does not give its whole vocabulary."
+        )
     grids.append(_grid_of_bands(bands, f"EW by frequency of the verb, {opened.suite}"))
     notes.append(
         "By frequency: fifths of the lemmas, by the counts in the list of verbs, or by their probability if the list "
@@ -183,9 +185,7 @@ def _means(
             design = Design.of(contexts.factors.take(counted), contexts.row[counted])
             spread, value = design.spread(values), min(1.0, max(0.0, float(design.means(values)[0])))
             df = spread.df if design.clusters else None
-            low, high = score_interval(
-                value, worth(values, float(spread.variances[0]), design), quantile(df)
-            )
+            low, high = score_interval(value, worth(values, float(spread.variances[0]), design), quantile(df))
             ends = value, low, high
         means |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
     return means
@@ -256,8 +256,12 @@ def _by_frequency(model: _Model) -> pd.DataFrame:
     lines = []
     for place, band in enumerate(bands, 1):
         worst = band.sort_values(EW, kind="stable").head(N_WORST)
-        names = ", ".join(f"{sing} {format_share(share)}" for sing, share in zip(worst["sing"], worst[EW], strict=True))
-        lines.append({"band": place, "n_lemmas": len(band), EW: band[EW].mean() if len(band) else None, "worst": names})
+        names = ", ".join(
+            f"{sing} {format_share(share)}" for sing, share in zip(worst["sing"], worst[EW], strict=True)
+        )
+        lines.append(
+            {"band": place, "n_lemmas": len(band), EW: band[EW].mean() if len(band) else None, "worst": names}
+        )
     return pd.DataFrame(lines)
 
 
@@ -299,6 +303,8 @@ def _lines(records: pd.DataFrame, likely: str, name: str) -> list[Series]:
     lines = []
     for model, of_model in rows.groupby("model", sort=False):
         ordered = of_model.sort_values("mass")
-        values = (ordered[column].astype(float).tolist() for column in ("mass", name, f"{name}_low", f"{name}_high"))
+        values = (
+            ordered[column].astype(float).tolist() for column in ("mass", name, f"{name}_low", f"{name}_high")
+        )
         lines.append(Series(models.index(model), str(model), *values))
     return lines
