@@ -53,8 +53,8 @@ def inflection_suite(
         leave_out: Leave out cases that are not about the number of a verb, where there are others.
 
     Returns:
-        The same items with one label, `context`, and the feature `number`, which says which form is right: a
-        feature of this name, or the number of the noun that the verb agrees with, or else the form of the
+        The same items with one label, `context`, and the features `right` and `wrong`, forms of the suite's own
+        verb, and `number`, which says which form is right: a feature of this name, or the number of the noun that the verb agrees with, or else the form of the
         suite's own verb. `left_out` names the cases that are not asked, `lexicon` has the list.
 
     Raises:
@@ -169,7 +169,10 @@ def _is_about_verbs(pairs: Sequence[Pair], numbers: Sequence[str], known: frozen
 def _inflected(case: Case, pairs: Sequence[Pair], numbers: Sequence[str], verbs: VerbLexicon) -> Case:
     contexts = [" ".join(pair.better[: pair.critical]) for pair in pairs]
     right, wrong = zip(*(pair.forms for pair in pairs), strict=True)
-    added = {CONTEXT: pa.array(contexts, pa.string()), NUMBER: pa.array(numbers, pa.string())}
+    added = {
+        CONTEXT: pa.array(contexts, pa.string()), NUMBER: pa.array(numbers, pa.string()),
+        "right": pa.array(right, pa.string()), "wrong": pa.array(wrong, pa.string()),
+    }  # fmt: skip
     names = [name for name in case.features.column_names if name not in added]
     features = {name: case.features[name] for name in names}
     return replace(
