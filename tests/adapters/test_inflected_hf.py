@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from checkpoints import TEXT, bpe_tokenizer, save_causal
+from checkpoints import TEXT, bpe_tokenizer, save_causal, save_masked, wordpiece_tokenizer
 from in_process import call, succeeded
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from tseval.runs import read_run
 
@@ -104,3 +104,38 @@ def test_with_words_of_pieces_only_verbs_of_one_piece_count(lexicon, tmp_path):
     assert set(pieces.verdicts["n_lemmas"]) == {len(single)}
     assert set(corrected.verdicts["n_lemmas"]) == {len(PAIRS)}
     assert any("have several sub-word pieces" in warning for warning in pieces.manifest.warnings)
+
+
+@pytest.mark.slow
+def test_masked_models_have_one_mask_and_a_period_behind_the_context(lexicon, tmp_path):
+    texts = ["the author laughs .", "the pilots laugh .", "the author is", "the pilots are", "know"] * 20
+    folder = save_masked(tmp_path / "bert", tokenizer=wordpiece_tokenizer(size=90, texts=texts))
+    out = tmp_path / "run"
+    succeeded(
+        call(
+            "run", "--model", f"mlm:{folder}", "--suite", "marvin_linzen:inflection", "--lexicon", lexicon,
+            "--case", "simple_agrmt", "--case", "prep_anim", "--sample", 12, "--out", out, "--quiet", "--device",
+            "cpu", "--text", "tokenised",
+        )
+    )  # fmt: skip
+    run = read_run(out)
+    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    forms = list(dict.fromkeys(form for pair in PAIRS for form in pair))
+    pieces = {form: tokenizer(form, add_special_tokens=False)["input_ids"] for form in forms}
+    unknown = [tokenizer.unk_token_id]
+    single = [
+        pair for pair in PAIRS if all(len(pieces[form]) == 1 and pieces[form] != unknown for form in pair)
+    ]
+    assert 0 < len(single) < len(PAIRS)
+    assert set(run.verdicts["n_lemmas"]) == {len(single)}
+    for context, stored in zip(run.sentences["sentence"], run.sentences["forms"], strict=True):
+        ids = tokenizer(f"{context} {tokenizer.mask_token} .", return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            logits = model(ids).logits[0, ids[0].tolist().index(tokenizer.mask_token_id)]
+        expected = logits.double().log_softmax(-1).numpy()
+        for form, value in zip(forms, stored, strict=False):
+            if len(pieces[form]) == 1 and pieces[form] != unknown:
+                assert value == pytest.approx(expected[pieces[form][0]], abs=1e-4)
+            else:
+                assert np.isnan(value)

@@ -60,10 +60,12 @@ class FormWords:
             not unknown.is_unknown(word.lower() if lowercase else word, seen)
             for word, seen in zip(words, last, strict=True)
         ]
-        ends = np.cumsum(encoded.token_counts)
         pieces = np.ones(int(encoded.lengths.sum()), np.int64) if encoded.pieces is None else encoded.pieces
         single = pieces[np.cumsum(encoded.lengths) - 1] == 1
-        return cls(np.array(known), single, np.where(single, encoded.tokens[ends - 1], 0).astype(np.int64))
+        ids = np.zeros(len(words), dtype=np.int64)
+        if len(encoded.tokens):  # a model of sentences has no vocabulary that anyone sees
+            ids = np.where(single, encoded.tokens[np.cumsum(encoded.token_counts) - 1], 0).astype(np.int64)
+        return cls(np.array(known), single, ids)
 
 
 def extends_contexts(
