@@ -4,7 +4,7 @@ Each measured command is a process of its own; the plain run on a suite and the 
 turns, so that a busy machine slows both. Printed are the best time of each, seconds of the processor, their
 ratio, and the peak memory.
 
-    python benchmarks/all_verbs.py                                        # all of Marvin & Linzen, bundled LSTM
+    python benchmarks/all_verbs.py                           # all of Marvin & Linzen, bundled LSTM
     python benchmarks/all_verbs.py --model hf:DIR --model-args words=pieces --sample 60
     python benchmarks/all_verbs.py --sample 2 --turns 1                   # in seconds
 """
@@ -53,7 +53,13 @@ def main(model: str, model_args: str, sample: int | None, turns: int) -> None:
                 best[suite] = min(best[suite], measured(arguments))
                 counts[suite] = json.loads((out / "manifest.json").read_text())["counts"]
     rows = [
-        (suite, counts[suite]["sentences"], counts[suite]["contexts"], *best[suite], best[suite][0] / best[SUITES[0]][0])
+        (
+            suite,
+            counts[suite]["sentences"],
+            counts[suite]["contexts"],
+            *best[suite],
+            best[suite][0] / best[SUITES[0]][0],
+        )
         for suite in SUITES
     ]
     headings = ("suite", "sentences", "contexts", "seconds", "MiB at peak", "ratio")

@@ -1,4 +1,4 @@
-"""A GPT-2 with random weights that are the same everywhere: no library draws them, and none trains its pieces.
+"""A GPT-2 with random weights that are the same everywhere: no library draws them or trains its pieces.
 
 `tests/oracles/newman2021.json` has the scores that the program of Newman et al. 2021 gives this model.
 """
@@ -86,7 +86,8 @@ def save_random_gpt2(path):
     )  # fmt: skip
     end = vocab["<|endoftext|>"]
     config = transformers.GPT2Config(
-        vocab_size=len(vocab), n_positions=32, n_embd=48, n_layer=2, n_head=4, bos_token_id=end, eos_token_id=end,
+        vocab_size=len(vocab), n_positions=32, n_embd=48, n_layer=2, n_head=4,
+        bos_token_id=end, eos_token_id=end,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
     )  # fmt: skip
     model = transformers.GPT2LMHeadModel(config)

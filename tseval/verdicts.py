@@ -50,7 +50,7 @@ def sentences_of(suite: Suite) -> pa.StringArray:
 
 
 def questions_in(suite: Suite, sentences: pa.StringArray) -> Asked | AskedForms | None:
-    """Say what is asked inside sentences or after them, if anything; a suite that asks inside has one case."""
+    """Say what is asked inside sentences or after them, if anything; what asks inside has one case."""
     if (forms := forms_in(suite)) is not None:
         return forms
     if all(case.question.asks() is None for case in suite.cases):

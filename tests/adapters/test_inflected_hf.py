@@ -114,8 +114,8 @@ def test_masked_models_have_one_mask_and_a_period_behind_the_context(lexicon, tm
     succeeded(
         call(
             "run", "--model", f"mlm:{folder}", "--suite", "marvin_linzen:inflection", "--lexicon", lexicon,
-            "--case", "simple_agrmt", "--case", "prep_anim", "--sample", 12, "--out", out, "--quiet", "--device",
-            "cpu", "--text", "tokenised",
+            "--case", "simple_agrmt", "--case", "prep_anim", "--sample", 12, "--out", out, "--quiet",
+            "--device", "cpu", "--text", "tokenised",
         )
     )  # fmt: skip
     run = read_run(out)

@@ -119,7 +119,7 @@ def test_a_cut_mixes_the_scores_without_and_with_the_form_that_it_falls_on():
 
 
 def draw_contexts(rng, n_subjects, n_lemmas, weight=1.5):
-    """Draw subjects and lemmas, and what a model says of both: right with .9 or so, some verbs much more likely."""
+    """Draw subjects and lemmas, and what a model says of both; some verbs are much more likely."""
     n_contexts = 4 * n_subjects
     subject = np.repeat(np.arange(n_subjects), 4)
     logit = (
@@ -171,7 +171,8 @@ def test_more_lemmas_and_more_subjects_make_narrower_intervals():
 def test_the_published_verbs_entries_are_no_factor_of_a_context():
     verdicts = pd.DataFrame({
         "context": ["the author", "the author", "the pilot", "the pilot"], "number": "sing",
-        "subject.entry": ["author", "author", "pilot", "pilot"], "verb.entry": ["laugh", "swim", "laugh", "swim"],
+        "subject.entry": ["author", "author", "pilot", "pilot"],
+        "verb.entry": ["laugh", "swim", "laugh", "swim"],
     })  # fmt: skip
     scored = pa.table({
         "sentence": ["the author", "the pilot"],

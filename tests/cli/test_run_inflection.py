@@ -1,4 +1,4 @@
-"""Runs over all verbs as a user meets them: resumed, swept, verified, forged, on a leaderboard, cited, in Python."""
+"""Runs over all verbs as a user meets them: resumed, swept, verified, forged, on a leaderboard, cited."""
 
 import json
 import shutil
@@ -43,9 +43,7 @@ RUN = ("run", "--model", "bundled:lstm", "--suite", "./mine:inflection", "--lexi
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(folder, monkeypatch):
     monkeypatch.setattr("tseval.scoring.engine.ASKED_SHARD", 16)
-    suite = tseval.load_suite(
-        f"{folder / 'mine'}:inflection", lexicon=folder / "verbs.csv"
-    )
+    suite = tseval.load_suite(f"{folder / 'mine'}:inflection", lexicon=folder / "verbs.csv")
     model = tseval.load_model("bundled:lstm")
 
     def stop(done, total):
@@ -56,14 +54,16 @@ def test_a_stopped_run_goes_on_where_it_was(folder, monkeypatch):
         tseval.evaluate(model, suite, out=folder / "stopped", progress=stop)
     resumed = tseval.evaluate(model, suite, out=folder / "stopped", resume=True)
     assert resumed.manifest.counts.resumed_sentences == 16
-    undisturbed = tseval.evaluate(model, suite, out=folder / "undisturbed")
+    tseval.evaluate(model, suite, out=folder / "undisturbed")
     for name in ("sentences.parquet", "verdicts.parquet", "table.md", "table.csv"):
         assert (folder / "stopped" / name).read_bytes() == (folder / "undisturbed" / name).read_bytes()
 
 
 @pytest.mark.slow
 def test_a_run_is_verified_without_the_file_of_verbs(folder):
-    printed_lines = printed("verify", "run", "--suite", "./mine:inflection", "--model", "bundled:lstm", cwd=folder)
+    printed_lines = printed(
+        "verify", "run", "--suite", "./mine:inflection", "--model", "bundled:lstm", cwd=folder
+    )
     assert "WRONG" not in printed_lines
     assert "rescored" in printed_lines
 
@@ -96,7 +96,11 @@ def as_rows(table, name):
 @pytest.mark.parametrize(
     ("name", "change", "level"),
     [
-        ("one form", lambda t: with_lists(t, "forms", as_rows(t, "forms") + 0.5 * (np.arange(10) == 0)), "recomputed"),
+        (
+            "one form",
+            lambda t: with_lists(t, "forms", as_rows(t, "forms") + 0.5 * (np.arange(10) == 0)),
+            "recomputed",
+        ),
         ("a form less", lambda t: with_lists(t, "forms", as_rows(t, "forms")[:, :-1]), "recomputed"),
         ("no forms", lambda t: t.drop_columns(["forms"]), "recomputed"),
         ("a mass above 1", lambda t: with_lists(t, "before", as_rows(t, "before") + 1), "plausible"),
@@ -106,7 +110,15 @@ def as_rows(table, name):
 def test_forged_numbers_of_forms_are_found(folder, name, change, level):
     path = forge(folder, name.replace(" ", "-"), change)
     ended = call(
-        "verify", path, "--suite", "./mine:inflection", "--model", "bundled:lstm", "--rescore", "all", cwd=folder
+        "verify",
+        path,
+        "--suite",
+        "./mine:inflection",
+        "--model",
+        "bundled:lstm",
+        "--rescore",
+        "all",
+        cwd=folder,
     )
     assert ended.returncode == 1
     assert f"{level:<11} WRONG" in ended.stdout
@@ -115,7 +127,8 @@ def test_forged_numbers_of_forms_are_found(folder, name, change, level):
 @pytest.mark.slow
 def test_a_sweep_scores_all_verbs(folder):
     succeed(
-        "sweep", "--model", "bundled:lstm", "--suite", "./mine:inflection", "--lexicon", "verbs.csv", "--out", "sweep",
+        "sweep", "--model", "bundled:lstm", "--suite", "./mine:inflection", "--lexicon", "verbs.csv",
+        "--out", "sweep",
         "--workers", "1", cwd=folder,
     )  # fmt: skip
     (path,) = {file.parent for file in (folder / "sweep").rglob("verdicts.parquet")}
@@ -127,7 +140,17 @@ def test_a_leaderboard_keeps_runs_over_all_verbs(folder):
     """Boards have the English list: a run with another list is refused by its digest."""
     succeed("board", "new", "boards/verbs", "--suite", "../../mine:inflection", cwd=folder)
     refused(call("board", "add", "boards/verbs", "run", "--name", "own-list", cwd=folder))
-    succeed("run", "--model", "bundled:lstm", "--suite", "./mine:inflection", "--out", "english", "--quiet", cwd=folder)
+    succeed(
+        "run",
+        "--model",
+        "bundled:lstm",
+        "--suite",
+        "./mine:inflection",
+        "--out",
+        "english",
+        "--quiet",
+        cwd=folder,
+    )
     succeed("board", "add", "boards/verbs", "english", "--name", "lstm", cwd=folder)
     succeed("board", "write", "boards/verbs", cwd=folder)
     succeed("board", "check", "boards/verbs", cwd=folder)
@@ -162,19 +185,38 @@ def test_the_analysis_has_rows_masses_frequencies_and_a_figure(folder):
         printed("analyze", "inflection", "run", "--figure", "mass.svg", "--format", "json", cwd=folder)
     )
     assert (folder / "mass.svg").stat().st_size > 1000
-    by_part = {part: [row for row in found["rows"] if row["part"] == part] for part in ("row", "mass", "frequency")}
+    by_part = {
+        part: [row for row in found["rows"] if row["part"] == part] for part in ("row", "mass", "frequency")
+    }
     assert [row["row"] for row in by_part["row"]] == ["PP", "All rows"]
     assert by_part["row"][0]["ew"] == read_run(folder / "run").table()["ew"][0]
     assert by_part["mass"][11]["mass"] == 1
     assert by_part["mass"][11]["mw"] == pytest.approx(by_part["row"][1]["mw"], abs=1e-9)
     (lemmas,) = found["lemmas"].values()
-    assert {lemma["sing"]: lemma["count"] for lemma in lemmas} == {"laughs": 9, "swims": 2, "is": 90, "knows": 7}
+    assert {lemma["sing"]: lemma["count"] for lemma in lemmas} == {
+        "laughs": 9,
+        "swims": 2,
+        "is": 90,
+        "knows": 7,
+    }
     assert np.mean([lemma["ew"] for lemma in lemmas]) == pytest.approx(by_part["row"][0]["ew"])
     assert sum(lemma["share_of_mass"] for lemma in lemmas) == pytest.approx(1)
 
 
 def test_an_analysis_of_another_suite_is_refused(tmp_path):
-    succeed("run", "--model", "bundled:lstm", "--suite", "inversion", "--limit", "3", "--out", "r", "--quiet", cwd=tmp_path)
+    succeed(
+        "run",
+        "--model",
+        "bundled:lstm",
+        "--suite",
+        "inversion",
+        "--limit",
+        "3",
+        "--out",
+        "r",
+        "--quiet",
+        cwd=tmp_path,
+    )
     ended = refused(call("analyze", "inflection", "r", cwd=tmp_path))
     assert "does not compare all verbs" in " ".join(ended.stderr.split())
 
@@ -196,4 +238,6 @@ def test_masses_of_a_model_that_gives_only_words_are_refused(folder):
     assert run.verdicts.groupby("number")["ew"].mean().to_dict() == {"plur": 0.8, "sing": 0.2}
     ended = refused(call("analyze", "inflection", "words", "--mass", "0.5", cwd=folder))
     assert "has no probabilities of a whole vocabulary" in " ".join(ended.stderr.split())
-    assert "no numbers by mass" in " ".join(printed("analyze", "inflection", "words", "--notes", cwd=folder).split())
+    assert "no numbers by mass" in " ".join(
+        printed("analyze", "inflection", "words", "--notes", cwd=folder).split()
+    )

@@ -11,11 +11,52 @@ from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
 from tseval.suites.verb_lexicon import read_verbs
 
-VERBS = (
-    "laugh smile walk talk write know like hate love admire say go come take make use see give find think "
-    "become leave work call try ask need seem help show play run move live believe bring happen write sit "
-    "stand lose pay meet include"
-).split()
+VERBS = [
+    "laugh",
+    "smile",
+    "walk",
+    "talk",
+    "write",
+    "know",
+    "like",
+    "hate",
+    "love",
+    "admire",
+    "say",
+    "go",
+    "come",
+    "take",
+    "make",
+    "use",
+    "see",
+    "give",
+    "find",
+    "think",
+    "become",
+    "leave",
+    "work",
+    "call",
+    "try",
+    "ask",
+    "need",
+    "seem",
+    "help",
+    "show",
+    "play",
+    "run",
+    "move",
+    "live",
+    "believe",
+    "bring",
+    "happen",
+    "write",
+    "sit",
+    "stand",
+    "lose",
+    "pay",
+    "meet",
+    "include",
+]
 
 
 def third_person(base):

@@ -218,7 +218,8 @@ def test_a_suite_without_the_number_of_a_verb_is_refused_by_name(suite, tmp_path
 def test_a_case_without_number_is_refused_by_name(tmp_path):
     ended = refused(
         call(
-            "run", "--model", "bundled:lstm", "--suite", "marvin_linzen:inflection", "--case", "simple_npi_anim",
+            "run", "--model", "bundled:lstm", "--suite", "marvin_linzen:inflection",
+            "--case", "simple_npi_anim",
             cwd=tmp_path,
         )
     )  # fmt: skip
@@ -253,7 +254,8 @@ def test_a_model_that_knows_no_verb_of_the_list_has_no_ew(tmp_path):
     out = tmp_path / "r"
     succeeded(
         call(
-            "run", "--model", "bundled:lstm", "--suite", "agreement:inflection", "--lexicon", path, "--sample", 3,
+            "run", "--model", "bundled:lstm", "--suite", "agreement:inflection", "--lexicon", path,
+            "--sample", 3,
             "--out", out, "--quiet",
         )
     )  # fmt: skip

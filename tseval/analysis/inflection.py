@@ -13,8 +13,8 @@ L - 1 but 1 / Σ h² - 1, the number of even lemmas that would count as much, or
 What both factors have in common is not subtracted, which makes intervals a little too wide rather than too
 narrow.
 
-Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2); for leaving out
-the common part, Davezies, D'Haultfoeuille & Guyonvarch 2021, "Empirical process results for exchangeable
+Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2); for leaving
+out the common part, Davezies, D'Haultfoeuille & Guyonvarch 2021, "Empirical process results for exchangeable
 arrays", Annals of Statistics 49(2), section 3.
 """
 
@@ -29,7 +29,6 @@ import pandas as pd
 from tseval.analysis.design import Design, Factors
 from tseval.analysis.estimates import Average, in_columns, worth
 from tseval.analysis.intervals import quantile, score_interval
-from tseval.items import ENTRY
 from tseval.questions.inflection import (
     CONTEXT,
     CONTEXTS_AT_ONCE,
@@ -197,7 +196,7 @@ def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int
 
 
 def _of_lemmas(moved: Values, weights: Values) -> tuple[float, float]:
-    """Return the variance over lemmas, and its degrees of freedom: fewer where few lemmas have most weight."""
+    """Return the variance over lemmas, and its degrees of freedom: few where few have most weight."""
     if len(moved) == 1:  # nothing shows how lemmas vary
         return 0.0, 1.0
     variance = float(((moved / np.maximum(1 - weights, 1 / len(moved))) ** 2).sum())

@@ -27,8 +27,8 @@ COUNT = click.IntRange(min=1)
 SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean", "inflection"])
 MASS_OPTION = click.option(
     "--mass", "masses", type=click.FloatRange(0, 1, min_open=True), multiple=True, metavar="M",
-    help="For SUITE:inflection, print EW and MW over the verbs in the most likely and in the least likely M of "
-         "the probability mass, such as 0.5. Repeatable (default: all verbs).",
+    help="For SUITE:inflection, print EW and MW over the verbs in the most likely and in the least likely "
+         "part M of the probability mass, such as 0.5. Repeatable (default: all verbs).",
 )  # fmt: skip
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(

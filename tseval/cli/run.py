@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
     score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
-    too_long: str, masses: tuple[float, ...], by: tuple[str, ...], device: str, out: Path | None, resume: bool,
-    require_coverage: float | None, quiet: bool, **reading: Any,
+    too_long: str, masses: tuple[float, ...], by: tuple[str, ...], device: str, out: Path | None,
+    resume: bool, require_coverage: float | None, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, save the results as a run, and print the table of accuracies.
 
@@ -129,6 +129,12 @@ def _score(
         clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
+    if suite.lexicon is not None and getattr(model, "word_beginnings", None) is not None and not quiet:
+        click.echo(
+            "Verb forms of several sub-word pieces need a forward pass each in every context, which takes long. "
+            "To compare only verbs of one piece, add --model-args words=pieces",
+            err=True,
+        )
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
             run = evaluate(

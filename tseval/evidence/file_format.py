@@ -71,7 +71,7 @@ def evidence_bytes(evidence: Evidence) -> bytes:
 
 
 def _levels(names: list[str]) -> dict[str, int]:
-    """Return how hard to compress each column: the many numbers of `AFTER_SENTENCES` hardly become smaller."""
+    """Return how hard to compress each column: those of `AFTER_SENTENCES` hardly become smaller."""
     return {f"{name}.list.element" if name in AFTER_SENTENCES else name: 1 if name in AFTER_SENTENCES else 19
             for name in names}  # fmt: skip
 

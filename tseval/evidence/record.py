@@ -110,7 +110,7 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
 
 
 def _at_last_words(lists: pa.ChunkedArray[Any], words: Words) -> pa.ChunkedArray[Any]:
-    """Put what follows a sentence at its last word, of which no sentence before has the node; null elsewhere."""
+    """Put what follows a sentence at its last word, whose node no sentence before has; null elsewhere."""
     sentence = np.zeros(len(words.texts), dtype=np.int64)
     nothing = np.ones(len(words.texts), dtype=np.bool_)
     last = words.starts + words.lengths - 1

@@ -47,8 +47,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
         words: Those of the sentences, where they are split already.
 
     Returns:
-        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`, `pieces`,
-        `unscored`, `forms` and `before` where there are such, as `sentences.parquet` holds them.
+        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`,
+        `pieces`, `unscored`, `forms` and `before` where there are such, as `sentences.parquet` holds them.
 
     Raises:
         EvidenceError: It has another number of rows than these sentences need, or other words in them.

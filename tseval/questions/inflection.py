@@ -67,14 +67,14 @@ class Lemmas:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]]) -> Lemmas:
-        """Number the forms of verbs, given as singular and plural."""
+        """Give the forms of verbs, singular and plural, a number each."""
         words = tuple(dict.fromkeys(form for pair in pairs for form in pair))
         place = {word: at for at, word in enumerate(words)}
         places = np.array([[place[form] for form in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
         return cls(words, places)
 
     def known(self, logprobs: Values) -> Mask:
-        """Tell of which lemmas a model knows both forms, (lemmas,), from all its numbers, (contexts, words)."""
+        """Tell of which lemmas a model knows both forms, (lemmas,), by its numbers, (contexts, words)."""
         is_known: Mask = ~np.isnan(logprobs).any(axis=0)
         both: Mask = is_known[self.places].all(axis=1)
         return both

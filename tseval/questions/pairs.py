@@ -44,7 +44,10 @@ class Pairs(Question):
                 "--score, such as sentence"
             )
         if score == "inflection":
-            return "asks about one verb only, so --score inflection is not possible. Add :inflection to the suite"
+            return (
+                "asks about one verb only, so --score inflection is not possible.\n"
+                "  Add :inflection to the name of the suite"
+            )
         if score == "regions":
             return (
                 f"has no predictions about regions, so --score {score} is not possible. Choose another "

@@ -136,12 +136,12 @@ class ScoredSentences:
         lengths = pc.list_value_length(self.table["forms"])
         if not pc.all(pc.equal(lengths, pa.scalar(len(self.asked_words), lengths.type)), min_count=0).as_py():
             raise ModelError(
-                f"the run does not have {len(self.asked_words):,} numbers after every context, one for each form "
-                "of the verbs.\n  Score the suite again with this version of tseval."
+                f"the run does not have {len(self.asked_words):,} numbers after every context, one for each "
+                "form of the verbs.\n  Score the suite again with this version of tseval."
             )
 
     def form_logprobs(self, rows: Rows) -> Sums:
-        """Return the log-probabilities of words after some sentences, (rows, words), not a number if unknown."""
+        """Return the log-probabilities of words after sentences, (rows, words), not a number if unknown."""
         return lists_as_rows(self.table["forms"], rows)
 
     def known_words(self, n_words: int) -> NDArray[np.bool_]:

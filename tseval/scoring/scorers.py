@@ -203,9 +203,9 @@ class Scorer(ABC):
         """Score one shard of distinct, sorted contexts, and words after each of them.
 
         Returns:
-            What `score` gives, and for every context `forms`, the log-probability of each word after it (nats,
-            float32), and `before`, the probability of all that is more probable; null for unknown words, and
-            `before` also where the model does not give the probabilities of its whole vocabulary.
+            What `score` gives, and for every context `forms`, the log-probability of each word after it
+            (nats, float32), and `before`, the probability of all that is more probable; null for unknown
+            words, and `before` also where the model does not give the probabilities of its whole vocabulary.
         """
         table = self.score(contexts)
         words = FormWords.of(self._encode, self.card, str(contexts[0]), asked.words)

@@ -53,9 +53,10 @@ def inflection_suite(
         leave_out: Leave out cases that are not about the number of a verb, where there are others.
 
     Returns:
-        The same items with one label, `context`, and the features `right` and `wrong`, forms of the suite's own
-        verb, and `number`, which says which form is right: a feature of this name, or the number of the noun that the verb agrees with, or else the form of the
-        suite's own verb. `left_out` names the cases that are not asked, `lexicon` has the list.
+        The same items with one label, `context`, and the features `right` and `wrong`, forms of the suite's
+        own verb, and `number`, which says which form is right: a feature of this name, or the number of the noun
+        that the verb agrees with, or else what the form of the suite's own verb says. `left_out` names the cases
+        that are not asked, `lexicon` has the list.
 
     Raises:
         SuiteError: No case is about the number of a verb, or the list is unusable.
@@ -78,8 +79,8 @@ def inflection_suite(
     if numbers and not about_verbs and lexicon is None:
         forms = " and ".join(repr(form) for form in pairs[min(numbers)][0].forms)
         raise SuiteError(
-            f"the sentences of the suite {suite.name!r} differ in words such as {forms}, none of which is in the "
-            "English list of verbs.\n  Name a list of words of the same kind: --lexicon FILE"
+            f"the sentences of the suite {suite.name!r} differ in words such as {forms}, none of which is in "
+            "the English list of verbs.\n  Name a list of words of the same kind: --lexicon FILE"
         )
     asked = [case for case in contrasted if case.name in (about_verbs or numbers)]
     if not asked:
@@ -95,7 +96,7 @@ def inflection_suite(
     notes = suite.notes
     if not about_verbs:
         notes += (
-            f"none of the suite's own words is in the list {verbs.name}: check that they are of the same kind",
+            f"none of the suite's own words is in the list {verbs.name}: check that they are of one kind",
         )
     cases = tuple(_inflected(case, pairs[case.name], numbers[case.name], verbs) for case in asked)
     names = {case.name for case in cases}

@@ -55,7 +55,8 @@ class VerbLexicon:
             cells = row.split()
             if len(cells) != 3 or not is_count(cells[2]) or cells[0] == cells[1]:
                 raise SuiteError(
-                    f"{name}: {row[:80]!r} is not a verb.\n  A verb has two forms and a count: laughs laugh 732."
+                    f"{name}: {row[:80]!r} is not a verb.\n"
+                    "  A verb has two forms and a count: laughs laugh 732."
                 )
             verbs.append(Verb(cells[0], cells[1], int(cells[2])))
         return cls(name, tuple(verbs))
@@ -139,7 +140,7 @@ def _form(place: str, column: str, text: str) -> str:
         )
     if re.search(r"\s", form):
         raise SuiteError(
-            f"{place}: the form {form!r} in the column {column!r} has several words, but a form is one word.\n"
+            f"{place}: the form {form!r} in the column {column!r} has several words.\n"
             "  Write one word, or remove the row."
         )
     return form

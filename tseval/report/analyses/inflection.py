@@ -1,4 +1,4 @@
-"""EW and MW of all verbs: by row, by probability mass, and by the frequency of the verb (Newman et al. 2021)."""
+"""EW and MW of all verbs: by row, by probability mass, by frequency (Newman et al. 2021)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ MOST, LEAST = "most", "least"
 ALL_ROWS = "All rows"
 N_BANDS, N_WORST = 5, 5
 SOURCE = (
-    "Newman, Ang, Gong & Hewitt 2021, Refining Targeted Syntactic Evaluation of Language Models (NAACL), for EW, "
-    "MW and their cuts"
+    "Newman, Ang, Gong & Hewitt 2021, Refining Targeted Syntactic Evaluation of Language Models (NAACL), for "
+    "EW, MW and their cuts"
 )
 _MEASURED = tuple(
     field
@@ -75,16 +75,16 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
     bands = {name: _by_frequency(model) for name, model in models.items()}
     grids = [_grid_of_rows(rows, f"EW and MW, {opened.suite}")]
     notes = [
-        "EW: share of the lemmas whose right form is more probable. MW: share of the probability of all forms that "
-        "right forms have. Means over contexts; for all rows, each row counted once.",
+        "EW: share of the lemmas whose right form is more probable. MW: share of the probability of all forms "
+        "that right forms have. Means over contexts; for all rows, each row counted once.",
         "Intervals of rows generalise to other words in the contexts and to other lemmas.",
     ]
     if curves:
         grids.append(_grid_of_masses(curves, f"EW and MW by probability mass, {opened.suite}"))
         notes.append(
-            "By mass: over the verbs among the most likely (or least likely) entries of the vocabulary that have "
-            "this probability together; mean over all rows. Intervals generalise to other words in the contexts, "
-            "not to other lemmas."
+            "By mass: over the verbs among the most likely (or least likely) entries of the vocabulary that "
+            "have this probability together; mean over all rows. Intervals generalise to other words in the "
+            "contexts, not to other lemmas."
         )
     if lacking := [name for name in models if name not in curves]:
         notes.append(
@@ -92,8 +92,8 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
         )
     grids.append(_grid_of_bands(bands, f"EW by frequency of the verb, {opened.suite}"))
     notes.append(
-        "By frequency: fifths of the lemmas, by the counts in the list of verbs, or by their probability if the list "
-        "has none. Worst: lemmas that are right in the smallest share of contexts."
+        "By frequency: fifths of the lemmas, by the counts in the list of verbs, or by their probability if "
+        "the list has none. Worst: lemmas that are right in the smallest share of contexts."
     )
     notes += [f"Shares are {NOT_ROUNDED}.", f"Source: {SOURCE}."]
     records = pd.concat(
@@ -113,13 +113,13 @@ def _refuse_other_runs(opened: RunSet, masses: Sequence[float]) -> None:
     for name, manifest in opened.manifests.items():
         if manifest.suite.lexicon is None:
             raise RunError(
-                f"{opened.folders[name]} is a run on {manifest.suite.name}, which does not compare all verbs of a "
-                "list.\n  Score the suite so: tseval run --suite SUITE:inflection"
+                f"{opened.folders[name]} is a run on {manifest.suite.name}, which does not compare all "
+                "verbs of a list.\n  Score the suite so: tseval run --suite SUITE:inflection"
             )
         if masses and not gives_masses(opened.load_sentences[name]()):
             raise RunError(
-                f"--mass: the run {opened.folders[name]} has no probabilities of a whole vocabulary, because the model "
-                "gives only those of words.\n  Leave out --mass."
+                f"--mass: the run {opened.folders[name]} has no probabilities of a whole vocabulary, "
+                "because the model gives only those of words.\n  Leave out --mass."
             )
 
 
@@ -173,7 +173,7 @@ def _by_mass(model: _Model) -> pd.DataFrame:
 def _means(
     contexts: InflectedContexts, scores: Mapping[str, np.ndarray], rows: Sequence[int] | None = None
 ) -> dict[str, float | int | None]:
-    """Average scores of contexts, rows counted once, with intervals over their words; nothing where none is."""
+    """Average scores of contexts, rows counted once, with intervals over their words."""
     inside = np.ones(len(contexts.row), bool) if rows is None else np.isin(contexts.row, rows)
     means: dict[str, float | int | None] = {}
     for name in MEASURES:
