@@ -281,17 +281,17 @@ def all_verbs(draws: int, seed: int) -> Iterator[list[object]]:
         for _ in range(draws):
             contexts = draw_contexts(random, n_subjects, each, n_lemmas, uneven)
             votes = count_votes(contexts)
-            for name in truth:
+            for name, value in truth.items():
                 interval = estimate_votes(contexts, votes[name], [0])
                 words = average(votes[name].values, Design.of(contexts.factors))
                 assert interval is not None
                 assert words is not None
-                held[name] += interval.low <= truth[name] <= interval.high
-                alone[name] += words.low <= truth[name] <= words.high
+                held[name] += interval.low <= value <= interval.high
+                alone[name] += words.low <= value <= words.high
                 width[name] += interval.high - interval.low
-        for name in truth:
+        for name, value in truth.items():
             yield [
-                name.upper(), f"{n_subjects} × {each}", n_lemmas, uneven, f"{truth[name]:.3f}",
+                name.upper(), f"{n_subjects} × {each}", n_lemmas, uneven, f"{value:.3f}",
                 f"{alone[name] / draws:.1%}", f"{held[name] / draws:.1%}", f"{width[name] / draws:.3f}",
             ]  # fmt: skip
 

@@ -150,9 +150,9 @@ def test_intervals_hold_the_values_over_other_subjects_and_lemmas():
     for _ in range(200):
         found = draw_contexts(rng, 10, 120)
         votes = count_votes(found)
-        for name in truth:
+        for name, value in truth.items():
             interval = estimate_votes(found, votes[name], [0])
-            missed[name] += not interval.low <= truth[name] <= interval.high
+            missed[name] += not interval.low <= value <= interval.high
             assert interval.clusters == {"subject": 10, "lemma": 120}
     assert all(n <= 20 for n in missed.values()), missed
 

@@ -75,8 +75,8 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
     bands = {name: _by_frequency(model) for name, model in models.items()}
     grids = [_grid_of_rows(rows, f"EW and MW, {opened.suite}")]
     notes = [
-        "EW: share of the lemmas whose right form is more probable. MW: share of the probability of all forms "
-        "that right forms have. Means over contexts; for all rows, each row counted once.",
+        "EW: share of the lemmas whose right form is more probable. MW: share of the probability of all "
+        "forms that right forms have. Means over contexts; for all rows, each row counted once.",
         "Intervals of rows generalise to other words in the contexts and to other lemmas.",
     ]
     if curves:
