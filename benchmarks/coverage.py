@@ -41,6 +41,7 @@ from tseval.analysis.differences import (
 from tseval.analysis.estimates import estimate
 from tseval.analysis.inflection import InflectedContexts, count_votes, estimate_votes
 from tseval.analysis.ranks import mean_rank_intervals, rank_sets, ranks_of_seeds
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import EW, MW
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def draw_contexts(
     verdicts = pd.DataFrame({"context": texts, "number": "sing", "subject.entry": subject.astype(str)})
     pairs = [(f"r{lemma}", f"w{lemma}") for lemma in range(n_lemmas)]
     scored = pa.table({"sentence": texts, "forms": lists})
-    return InflectedContexts.of(verdicts, np.zeros(len(subject), dtype=np.int64), scored, pairs)
+    return InflectedContexts.of(verdicts, np.zeros(len(subject), dtype=np.int64), ContextForms(scored), pairs)
 
 
 TABLES: Tables = {

@@ -13,6 +13,7 @@ from supplied import NEWMAN2021
 
 from tseval.analysis.counts import tally
 from tseval.analysis.inflection import InflectedContexts, count_votes, estimate_votes, scores_at_mass
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import RightAndWrong, at_mass, equal_votes, weighted_votes
 from tseval.runs import read_run
 
@@ -137,7 +138,7 @@ def draw_contexts(rng, n_subjects, n_lemmas, weight=1.5):
     })  # fmt: skip
     scored = pa.table({"sentence": texts, "forms": logprobs})
     pairs = [(f"r{lemma}", f"w{lemma}") for lemma in range(n_lemmas)]
-    return InflectedContexts.of(verdicts, np.zeros(n_contexts, int), scored, pairs)
+    return InflectedContexts.of(verdicts, np.zeros(n_contexts, int), ContextForms(scored), pairs)
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def test_the_published_verbs_entries_are_no_factor_of_a_context():
         "sentence": ["the author", "the pilot"],
         "forms": pa.array([[-1.0, -2.0], [-1.5, -1.0]], pa.list_(pa.float32())),
     })  # fmt: skip
-    found = InflectedContexts.of(verdicts, np.zeros(4, int), scored, [("laughs", "laugh")])
+    found = InflectedContexts.of(verdicts, np.zeros(4, int), ContextForms(scored), [("laughs", "laugh")])
     assert found.factors.names == ("subject",)
     assert len(found.row) == 2
     assert count_votes(found)["ew"].values.tolist() == [1.0, 0.0]

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tseval.analysis.design import Design, Factors
 from tseval.analysis.estimates import Average, in_columns, worth
@@ -43,16 +42,14 @@ from tseval.questions.inflection import (
     probabilities,
     weighted_votes,
 )
-from tseval.questions.scored import known_columns, lists_as_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import pyarrow as pa
+    import pandas as pd
     from numpy.typing import NDArray
 
-    from tseval.items import Suite
-    from tseval.runs.manifest import SuiteFacts
+    from tseval.questions.context_forms import ContextForms
 
     Values = NDArray[np.float64]
 
@@ -71,7 +68,7 @@ class InflectedContexts:
         place: Its row among the scored sentences, (contexts,).
         singular: Whether the singular form is right, (contexts,).
         factors: Lexicon entries of its words, (contexts, factors): none of the published verb's.
-        scored: The scored sentences.
+        forms: What the model says of forms after all contexts.
         lemmas: Places of the forms of all lemmas that the model knows, (lemmas, 2).
         listed: Which lemmas of the list these are, (lemmas,).
     """
@@ -80,7 +77,7 @@ class InflectedContexts:
     place: NDArray[np.int64]
     singular: NDArray[np.bool_]
     factors: Factors
-    scored: pa.Table
+    forms: ContextForms
     lemmas: NDArray[np.int64]
     listed: NDArray[np.int64]
 
@@ -89,38 +86,45 @@ class InflectedContexts:
         cls,
         verdicts: pd.DataFrame,
         rows: NDArray[np.int64],
-        scored: pa.Table,
+        forms: ContextForms,
         pairs: Sequence[tuple[str, str]],
     ) -> InflectedContexts:
         """Find the contexts of verdicts, (verdicts,), whose rows of the table are given."""
         lemmas = Lemmas.of(pairs)
-        places = pd.Index(scored["sentence"].to_pandas()).get_indexer(verdicts[CONTEXT])
+        places = forms.find(verdicts[CONTEXT].tolist())
         singular = (verdicts[NUMBER] == SINGULAR).to_numpy(bool)
         was_scored = places >= 0
         keys = np.stack((rows, places, singular), axis=1)[was_scored]
         distinct, first, of_key = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         factors = _of_contexts(Factors.of_verdicts(verdicts).take(was_scored), of_key.reshape(-1), first)
-        known = known_columns(scored["forms"], _n_words(scored))[lemmas.places].all(axis=1)
+        known = forms.known()[lemmas.places].all(axis=1)
         return cls(
             row=distinct[:, 0],
             place=distinct[:, 1],
             singular=distinct[:, 2].astype(bool),
             factors=factors,
-            scored=scored,
+            forms=forms,
             lemmas=lemmas.places[known],
             listed=np.flatnonzero(known),
         )
 
-    def tiles(self, column: str = "forms") -> Iterator[tuple[slice, RightAndWrong]]:
-        """Yield the numbers of right and wrong forms, some contexts at a time."""
+    def tiles(self) -> Iterator[tuple[slice, RightAndWrong]]:
+        """Yield the log-probabilities of right and wrong forms, some contexts at a time."""
+        for here in self._slices():
+            yield here, self._parted(self.forms.logprobs(self.place[here]), here)
+
+    def tiles_with_masses(self) -> Iterator[tuple[slice, RightAndWrong, RightAndWrong]]:
+        """Yield the same, and the probability of all that is more probable than each form."""
+        for here in self._slices():
+            numbers = self.forms.logprobs(self.place[here]), self.forms.before(self.place[here])
+            yield here, *(self._parted(values, here) for values in numbers)  # type: ignore[misc]
+
+    def _slices(self) -> Iterator[slice]:
         for start in range(0, len(self.row), CONTEXTS_AT_ONCE):
-            here = slice(start, start + CONTEXTS_AT_ONCE)
-            values = lists_as_rows(self.scored[column], self.place[here])
-            yield here, RightAndWrong.of(values, self.lemmas, self.singular[here])
+            yield slice(start, start + CONTEXTS_AT_ONCE)
 
-
-def _n_words(scored: pa.Table) -> int:
-    return len(scored["forms"][0].as_py())
+    def _parted(self, values: Values, here: slice) -> RightAndWrong:
+        return RightAndWrong.of(values, self.lemmas, self.singular[here])
 
 
 def _of_contexts(factors: Factors, context: NDArray[np.int64], first: NDArray[np.int64]) -> Factors:
@@ -217,14 +221,9 @@ def with_inflection(rows: pd.DataFrame, contexts: InflectedContexts) -> pd.DataF
 def scores_at_mass(contexts: InflectedContexts, mass: float, *, least: bool) -> dict[str, Values]:
     """Score contexts, (contexts,), over the most or the least likely part of the probability mass."""
     scores = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
-    for (here, logprobs), (_, before) in zip(contexts.tiles(), contexts.tiles("before"), strict=True):
+    for here, logprobs, before in contexts.tiles_with_masses():
         scores[EW][here], scores[MW][here] = at_mass(logprobs, before, mass, least=least)
     return scores
-
-
-def gives_masses(scored: pa.Table) -> bool:
-    """Return whether a model gave the probabilities of its whole vocabulary."""
-    return "before" in scored.column_names and scored["before"][0].values.null_count < _n_words(scored)
 
 
 def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
@@ -243,7 +242,7 @@ def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
     return right, shares
 
 
-def compared_verbs(suite: Suite | SuiteFacts) -> list[tuple[str, str, int]]:
-    """Return the verbs that a run compares: singular form, plural form, count."""
-    rows = (row.split(" ") for row in suite.lexicon or ())
+def compared_verbs(lexicon: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Return the verbs of a list as a manifest holds it: singular form, plural form, count."""
+    rows = (row.split(" ") for row in lexicon)
     return [(sing, plur, int(count)) for sing, plur, count in rows]

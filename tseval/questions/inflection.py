@@ -75,17 +75,16 @@ class Lemmas:
 
     def known(self, logprobs: Values) -> Mask:
         """Tell of which lemmas a model knows both forms, (lemmas,), by its numbers, (contexts, words)."""
-        is_known: Mask = ~np.isnan(logprobs).any(axis=0)
-        both: Mask = is_known[self.places].all(axis=1)
+        both: Mask = (~np.isnan(logprobs)).all(axis=0)[self.places].all(axis=1)
         return both
 
 
 @dataclass(frozen=True, slots=True)
 class RightAndWrong:
-    """Numbers of the right and of the wrong form of some lemmas after some contexts, (contexts, lemmas)."""
+    """Numbers, or truth values, of the right and of the wrong form of lemmas, (contexts, lemmas)."""
 
-    right: Values
-    wrong: Values
+    right: NDArray[Any]
+    wrong: NDArray[Any]
 
     @classmethod
     def of(cls, values: Values, places: NDArray[np.int64], singular: Mask) -> RightAndWrong:
@@ -140,8 +139,10 @@ def at_mass(
     cut = [inside & ~outside for outside, inside in zip(*(_pair(one) for one in within), strict=True)]
     share = _share_of_cut(cut, _pair(starts), _pair(sizes), mass)
     is_right = logprobs.right > logprobs.wrong
-    both_cuts = [_scores_within(counted, sizes, is_right, least=least) for counted in within]
-    return tuple(_mixed(*scores, share) for scores in zip(*both_cuts, strict=True))  # type: ignore[return-value]
+    (first_ew, first_mw), (second_ew, second_mw) = (
+        _scores_within(counted, sizes, is_right, least=least) for counted in within
+    )
+    return _mixed(first_ew, second_ew, share), _mixed(first_mw, second_mw, share)
 
 
 def _pair(values: RightAndWrong) -> tuple[Any, Any]:
@@ -228,7 +229,7 @@ class Inflection(Question):
         lemmas, words = Lemmas.of(self.pairs), scored.asked_words
         place = {word: at for at, word in enumerate(words)}
         right, wrong = (
-            np.array([place[form] for form in column.to_pylist()], dtype=np.int64)
+            np.array([place[str(form)] for form in column.to_pylist()], dtype=np.int64)
             for column in (self.right, self.wrong)
         )
         (of_item,) = rows.values()
@@ -238,11 +239,11 @@ class Inflection(Question):
             np.stack((of_item, singular), axis=1), axis=0, return_index=True, return_inverse=True
         )
         of_key = of_key.reshape(-1)
-        known = scored.known_words(len(words))[lemmas.places].all(axis=1)
+        known = scored.forms.known()[lemmas.places].all(axis=1)
         order = np.argsort(of_key, kind="stable")
         for start in range(0, len(keys), CONTEXTS_AT_ONCE):
             here = slice(start, min(start + CONTEXTS_AT_ONCE, len(keys)))
-            values = scored.form_logprobs(keys[here, 0])
+            values = scored.forms.logprobs(keys[here, 0])
             items = order[slice(*np.searchsorted(of_key[order], [here.start, here.stop]).tolist())]
             row = of_key[items] - start
             better[items], worse[items] = values[row, right[items]], values[row, wrong[items]]

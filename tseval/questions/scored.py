@@ -6,13 +6,14 @@ Everything here works on whole columns; a suite has hundreds of thousands of sen
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.normalisation import LENGTHS, normalise
 from tseval.questions.unknown import Unknown, UnknownWords
 from tseval.questions.word_scores import WordScores
@@ -140,27 +141,7 @@ class ScoredSentences:
                 "form of the verbs.\n  Score the suite again with this version of tseval."
             )
 
-    def form_logprobs(self, rows: Rows) -> Sums:
-        """Return the log-probabilities of words after sentences, (rows, words), not a number if unknown."""
-        return lists_as_rows(self.table["forms"], rows)
-
-    def known_words(self, n_words: int) -> NDArray[np.bool_]:
-        """Tell which words the model knows after every sentence, (words,)."""
-        return known_columns(self.table["forms"], n_words)
-
-
-def lists_as_rows(column: pa.ChunkedArray[Any], rows: Rows) -> Sums:
-    """Return lists of equal length as rows of float64, (rows, length); what is null is not a number."""
-    taken: Any = column.take(pa.array(rows, pa.int64())).combine_chunks()
-    values = taken.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
-    return cast("Sums", values.reshape(len(rows), -1))
-
-
-def known_columns(column: pa.ChunkedArray[Any], length: int) -> NDArray[np.bool_]:
-    """Tell at which places no list of a column is null, (length,)."""
-    known = np.ones(length, dtype=np.bool_)
-    for chunk in column.chunks:
-        values: Any = chunk.flatten()
-        if values.null_count:
-            known &= values.is_valid().to_numpy(zero_copy_only=False).reshape(-1, length).all(axis=0)
-    return known
+    @property
+    def forms(self) -> ContextForms:
+        """The forms of verbs after each sentence."""
+        return ContextForms(self.table)

@@ -167,9 +167,9 @@ def _all_verbs(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> It
     if lexicon is not None:
         yield (
             f"We compared the forms of {len(lexicon):,} verbs after the same words "
-            f"\\citep{{{keys['all verbs']}}}: EW is the share of the verbs whose right form is more probable; "
-            "MW is the share of the probability of all their forms that right forms have. Verbs that a model "
-            "does not know were left out."
+            f"\\citep{{{keys['all verbs']}}}: EW is the share of the verbs whose right form is more "
+            "probable; MW is the share of the probability of all their forms that right forms have. Verbs "
+            "that a model does not know were left out."
         )
 
 

@@ -16,6 +16,7 @@ from tseval.analysis.measures import correlate, effects, with_effects
 from tseval.analysis.rows import ROW, as_names
 from tseval.errors import as_html, counted, one_line
 from tseval.items import ENTRY
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import CONTEXT, NUMBER
 from tseval.runs.logged_means import logged_means, mean_of
 
@@ -111,8 +112,8 @@ class Run:
 
     def inflected(self, verdicts: pd.DataFrame, rows: NDArray[np.int64]) -> InflectedContexts:
         """Return the contexts of verdicts on all verbs of a list, whose rows of a table are given."""
-        pairs = [(sing, plur) for sing, plur, _ in compared_verbs(self.manifest.suite)]
-        return InflectedContexts.of(verdicts, rows, self.load_sentences(), pairs)
+        pairs = [(sing, plur) for sing, plur, _ in compared_verbs(self.manifest.suite.lexicon or ())]
+        return InflectedContexts.of(verdicts, rows, ContextForms(self.load_sentences()), pairs)
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Count verdicts per construction, and per value of a feature or several, as `tally` does.

@@ -126,7 +126,8 @@ def separate_words(asked: AskedForms, words: FormWords) -> np.ndarray:
         linked = separate.copy()
         linked[pairs[separate[pairs].any(axis=1)]] = True
         if np.array_equal(linked, separate):
-            return separate & words.known
+            result: np.ndarray = separate & words.known
+            return result
         separate = linked
 
 

@@ -55,8 +55,8 @@ def inflection_suite(
     Returns:
         The same items with one label, `context`, and the features `right` and `wrong`, forms of the suite's
         own verb, and `number`, which says which form is right: a feature of this name, or the number of the
-        noun that the verb agrees with, or else what the form of the suite's own verb says. `left_out` names the
-        cases that are not asked, `lexicon` has the list.
+        noun that the verb agrees with, or else what the form of the suite's own verb says. `left_out` names
+        the cases that are not asked, `lexicon` has the list.
 
     Raises:
         SuiteError: No case is about the number of a verb, or the list is unusable.

@@ -10,16 +10,13 @@ import pyarrow.compute as pc
 
 from tseval.evidence.columns import flat_column, whole_column
 from tseval.evidence.prefixes import Words, split_words
-from tseval.evidence.record import AFTER_SENTENCES
 from tseval.questions.choices import Asked
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import CONTEXTS_AT_ONCE
-from tseval.questions.scored import lists_as_rows
 from tseval.verdicts import forms_in, questions_in
 from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from tseval.verifying.claim import Claim
@@ -50,8 +47,8 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
             raise CheckFailed(f"{value} is infinite or not a number")
         if values.max(initial=-1.0) > ABOVE_ONE:
             raise CheckFailed(f"{value} is {values.max()}, above 0")
-    if (asked := forms_in(again.suite)) is not None:
-        _check_forms(again.scored, asked.words, by_words=kind in BY_WORDS)
+    if forms_in(again.suite) is not None:
+        _check_forms(again.scored, by_words=kind in BY_WORDS)
     summary = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
     if evidence.unit == "sentence" and kind in BY_WORDS:
         raise CheckFailed(
@@ -79,11 +76,12 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
     )
 
 
-def _check_forms(scored: pa.Table, words: Sequence[str], *, by_words: bool) -> None:
+def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
     """Hold the numbers of words that follow a context to what any probabilities must be."""
+    forms = ContextForms(scored)
     for start in range(0, scored.num_rows, CONTEXTS_AT_ONCE):
         rows = np.arange(start, min(start + CONTEXTS_AT_ONCE, scored.num_rows))
-        logprobs, before = (lists_as_rows(scored[name], rows) for name in AFTER_SENTENCES)
+        logprobs, before = forms.logprobs(rows), forms.before(rows)
         known = ~np.isnan(logprobs)
         numbers, mass = logprobs[known], before[~np.isnan(before)]
         if not np.isfinite(numbers).all() or numbers.max(initial=-1.0) > ABOVE_ONE:

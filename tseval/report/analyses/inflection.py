@@ -17,12 +17,12 @@ from tseval.analysis.inflection import (
     compared_verbs,
     count_votes,
     estimate_votes,
-    gives_masses,
     scores_at_mass,
     shares_of_lemmas,
 )
 from tseval.analysis.intervals import quantile, score_interval
 from tseval.errors import RunError
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import EW
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, side_by_side
 from tseval.report.layout import row_labels
@@ -116,7 +116,7 @@ def _refuse_other_runs(opened: RunSet, masses: Sequence[float]) -> None:
                 f"{opened.folders[name]} is a run on {manifest.suite.name}, which does not compare all "
                 "verbs of a list.\n  Score the suite so: tseval run --suite SUITE:inflection"
             )
-        if masses and not gives_masses(opened.load_sentences[name]()):
+        if masses and not ContextForms(opened.load_sentences[name]()).gives_masses:
             raise RunError(
                 f"--mass: the run {opened.folders[name]} has no probabilities of a whole vocabulary, "
                 "because the model gives only those of words.\n  Leave out --mass."
@@ -126,10 +126,10 @@ def _refuse_other_runs(opened: RunSet, masses: Sequence[float]) -> None:
 def _model(opened: RunSet, name: str) -> _Model:
     verdicts, suite = opened.verdicts[name], opened.manifests[name].suite
     rows, answers = tally(verdicts)
-    verbs = compared_verbs(suite)
-    scored = opened.load_sentences[name]()
-    contexts = InflectedContexts.of(verdicts, answers.rows, scored, [verb[:2] for verb in verbs])
-    return _Model(contexts, rows, verbs, gives_masses(scored))
+    verbs = compared_verbs(suite.lexicon or ())
+    forms = ContextForms(opened.load_sentences[name]())
+    contexts = InflectedContexts.of(verdicts, answers.rows, forms, [verb[:2] for verb in verbs])
+    return _Model(contexts, rows, verbs, forms.gives_masses)
 
 
 def _by_row(model: _Model) -> pd.DataFrame:
