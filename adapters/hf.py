@@ -32,7 +32,7 @@ from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, sta
 from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
 from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.scoring.devices import on_device
-from tseval.scoring.inflected import in_tiles
+from tseval.scoring.inflected import in_tiles, join_ranges
 from tseval.scoring.noise import within_noise
 from tseval.scoring.softmax import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.trie import (
@@ -439,7 +439,8 @@ class CausalModel(OfPieces):
     @property
     def word_beginnings(self) -> np.ndarray | None:
         """Tokens that begin a word or end the text, where words are corrected; else None."""
-        return None if self._parts is None else np.flatnonzero(self._marks.begins)
+        begins: np.ndarray | None = None if self._parts is None else np.flatnonzero(self._marks.begins)
+        return begins
 
     @torch.inference_mode()
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
@@ -463,7 +464,7 @@ class CausalModel(OfPieces):
             first, stop = (
                 np.searchsorted(sorted_nodes, contexts.nodes[target], s) for s in ("left", "right")
             )
-            row, places = np.repeat(row, stop - first), _ranges(first, stop)
+            row, places = np.repeat(row, stop - first), join_ranges(first, stop)
             if not len(places):
                 continue
             positions = on_device(np.flatnonzero(batch.asked)[row], self.model.device)
@@ -559,12 +560,6 @@ class CausalModel(OfPieces):
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
         return log_shares(chosen, rows, *log_sums_exp_(logits, parts))
-
-
-def _ranges(first: np.ndarray, stop: np.ndarray) -> np.ndarray:
-    """Join the whole numbers of ranges, one range after the other."""
-    counts = stop - first
-    return np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
 
 
 def _as_they_are(tokens: np.ndarray, counts: np.ndarray) -> Ended:

@@ -116,7 +116,8 @@ def test_a_cut_mixes_the_scores_without_and_with_the_form_that_it_falls_on():
     assert np.isnan(votes).all()
     assert np.isnan(mass).all()
     votes, mass = at_mass(forms, before, 1.0, least=False)
-    assert (votes, mass) == (pytest.approx([1.0]), pytest.approx([0.6]))
+    assert votes == pytest.approx([1.0])
+    assert mass == pytest.approx([0.6])
 
 
 def draw_contexts(rng, n_subjects, n_lemmas, weight=1.5):

@@ -99,8 +99,8 @@ class InflectedContexts:
         factors = _of_contexts(Factors.of_verdicts(verdicts).take(was_scored), of_key.reshape(-1), first)
         known = forms.known()[lemmas.places].all(axis=1)
         return cls(
-            row=distinct[:, 0],
-            place=distinct[:, 1],
+            row=distinct[:, 0].astype(np.int64),
+            place=distinct[:, 1].astype(np.int64),
             singular=distinct[:, 2].astype(bool),
             factors=factors,
             forms=forms,

@@ -41,9 +41,9 @@ suite_options = take_all([
 comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all words), critical (the first "
-                      "different word), ending (the last words), regions, choices (single symbols), "
-                      "mean (all words, divided by their number) or inflection (all verbs of a list). The "
-                      "default is the published method of "
+                      "different word), ending (the last words), regions, choices (single symbols) or "
+                      "mean (all words, divided by their number). SUITE:inflection has the score inflection. "
+                      "The default is the published method of "
                       "the suite."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
                  help="Correction of log-probabilities for sentence length: none, words, tokens, "

@@ -63,7 +63,7 @@ def evidence_bytes(evidence: Evidence) -> bytes:
         table,
         sink,
         compression="zstd",
-        compression_level=_levels(table.column_names),  # type: ignore[arg-type]
+        compression_level=_levels(table.column_names),
         use_dictionary=["seen"],  # type: ignore[arg-type]
         column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
     )

@@ -73,11 +73,6 @@ class Lemmas:
         places = np.array([[place[form] for form in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
         return cls(words, places)
 
-    def known(self, logprobs: Values) -> Mask:
-        """Tell of which lemmas a model knows both forms, (lemmas,), by its numbers, (contexts, words)."""
-        both: Mask = (~np.isnan(logprobs)).all(axis=0)[self.places].all(axis=1)
-        return both
-
 
 @dataclass(frozen=True, slots=True)
 class RightAndWrong:

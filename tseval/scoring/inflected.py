@@ -131,6 +131,13 @@ def separate_words(asked: AskedForms, words: FormWords) -> np.ndarray:
         separate = linked
 
 
+def join_ranges(first: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """Join the whole numbers of ranges, one range after the other."""
+    counts = stop - first
+    joined: np.ndarray = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+    return joined
+
+
 def read_distributions(
     tables: Distributions,
     logprobs: np.ndarray,

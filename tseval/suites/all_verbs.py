@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,7 +21,6 @@ from tseval.suites.views import INFLECTION, numbers_asked, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from tseval.items import Case, Suite
     from tseval.suites.opened import Selection
@@ -84,14 +84,11 @@ def inflection_suite(
         )
     asked = [case for case in contrasted if case.name in (about_verbs or numbers)]
     if not asked:
+        example = f" For example, {problems[0]}" if problems else ""
         raise SuiteError(
             f"the suite {suite.name!r} has no case in which two sentences differ in the number of a verb, "
-            f"so {suite.name}:{INFLECTION} has nothing to compare."
-            + (
-                f" For example, {problems[0]}"
-                if problems
-                else "\n  Use a suite about agreement: marvin_linzen."
-            )
+            f"so :{INFLECTION} has nothing to compare.{example}\n"
+            "  Use a suite about agreement, such as marvin_linzen."
         )
     notes = suite.notes
     if not about_verbs:
@@ -129,8 +126,8 @@ def _opened(
     lexicon: str | Path | Sequence[str] | None, cases: Sequence[tuple[Case, Sequence[Pair]]]
 ) -> VerbLexicon:
     """Open a list of verbs; only one of UniMorph needs to know the suite's own."""
-    if lexicon is not None and not isinstance(lexicon, str) and not hasattr(lexicon, "suffix"):
-        return VerbLexicon.from_rows(lexicon)  # type: ignore[arg-type]
+    if lexicon is not None and not isinstance(lexicon, str | Path):
+        return VerbLexicon.from_rows(lexicon)
     published: list[tuple[str, str]] = []
     if str(lexicon).startswith(UNIMORPH):
         for case, pairs in cases:
@@ -140,7 +137,7 @@ def _opened(
             except SuiteError:
                 continue
             published += {_in_order(pair, number) for pair, number in zip(forms, numbers, strict=True)}
-    return open_lexicon(lexicon, published)  # type: ignore[arg-type]
+    return open_lexicon(lexicon, published)
 
 
 def _in_order(forms: tuple[str, str], number: str) -> tuple[str, str]:
@@ -175,7 +172,7 @@ def _inflected(case: Case, pairs: Sequence[Pair], numbers: Sequence[str], verbs:
         "right": pa.array(right, pa.string()), "wrong": pa.array(wrong, pa.string()),
     }  # fmt: skip
     names = [name for name in case.features.column_names if name not in added]
-    features = {name: case.features[name] for name in names}
+    features: dict[str, Any] = {name: case.features[name] for name in names}
     return replace(
         case,
         question=Inflection(

@@ -56,7 +56,7 @@ class VerbLexicon:
             if len(cells) != 3 or not is_count(cells[2]) or cells[0] == cells[1]:
                 raise SuiteError(
                     f"{name}: {row[:80]!r} is not a verb.\n"
-                    "  A verb has two forms and a count: laughs laugh 732."
+                    "  Write two forms and a count: laughs laugh 732."
                 )
             verbs.append(Verb(cells[0], cells[1], int(cells[2])))
         return cls(name, tuple(verbs))
@@ -113,7 +113,8 @@ def read_verbs(path: Path, name: str | None = None) -> VerbLexicon:
     verbs: dict[tuple[str, str], Verb] = {}
     for place, cells in rows:
         row = dict(zip(names, cells, strict=True))
-        verb = Verb(*(_form(place, column, row[column]) for column in (SING, PLUR)), _count(place, row))
+        sing, plur = (_form(place, column, row[column]) for column in (SING, PLUR))
+        verb = Verb(sing, plur, _count(place, row))
         if verb.sing == verb.plur:
             raise SuiteError(
                 f"{place}: the verb {verb.sing!r} has one form only, but tseval compares two.\n"

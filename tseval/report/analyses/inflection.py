@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # The parts of the probability mass that the paper's figures show.
-MOST_LIKELY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
+MOST_LIKELY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 LEAST_LIKELY = (0.5, 0.1, 0.01, 0.001)
 MOST, LEAST = "most", "least"
 ALL_ROWS = "All rows"
