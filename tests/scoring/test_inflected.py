@@ -1,14 +1,20 @@
 """Forms of all verbs after contexts, against plain torch: every number by the model's own forward pass."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from in_process import call, succeeded
 
+from tseval.adapters import open_model
 from tseval.models.bundled_models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint
+from tseval.questions.inflection import AskedForms
 from tseval.runs import read_run
+from tseval.scoring.scorers import scorer_for
 from tseval.suites.verb_lexicon import read_verbs
 
 VERBS = [
@@ -173,6 +179,57 @@ def test_the_published_verb_is_that_of_the_score_critical(run, tmp_path):
     assert len(both) == len(run.verdicts)
     assert np.allclose(both["better_score_x"], both["better_score_y"], atol=1e-4)
     assert (both["correct_x"] == both["correct_y"]).mean() > 0.99
+
+
+class ByWords:
+    """The bundled LSTM, which gives log-probabilities of single words only."""
+
+    def __init__(self, model):
+        self.model, self.card, self.row_bytes = model, model.card, model.row_bytes
+
+    def encode(self, sentences):
+        return self.model.encode(sentences)
+
+    def start(self):
+        return self.model.start()
+
+    def advance(self, state, tokens):
+        return self.model.advance(state, tokens)
+
+    def logprobs(self, state, rows, tokens):
+        return self.model.logprobs(state, rows, tokens)
+
+
+class ByContext(ByWords):
+    """The same, which also gives its whole vocabulary before each word of one sentence."""
+
+    def next_logprobs(self, tokens):
+        return self.model.next_logprobs(tokens)
+
+    def token_texts(self, tokens):
+        return self.model.token_texts(tokens)
+
+
+@pytest.mark.slow
+def test_models_without_a_pass_for_many_contexts_give_the_same_numbers():
+    """By `next_logprobs`, context by context; and by words alone, as the last words of sentences."""
+    contexts = pa.array(["the author", "the author near the guards", "the pilots"])
+    pairs = (("laughs", "laugh"), ("is", "are"), ("zzorbs", "zzorb"))
+    asked = AskedForms(tuple(form for pair in pairs for form in pair), pairs)
+    model: Any = open_model("bundled:lstm", {}, "cpu")
+    whole, by_context, by_words = (
+        scorer_for(kind).inflect(contexts, asked) for kind in (model, ByContext(model), ByWords(model))
+    )
+    for table in (by_context, by_words):
+        assert table.column_names == whole.column_names
+        assert np.allclose(numbers(table, "forms"), numbers(whole, "forms"), atol=1e-4, equal_nan=True)
+    assert np.isnan(numbers(whole, "forms")[:, 4:]).all()
+    assert np.allclose(numbers(by_context, "before"), numbers(whole, "before"), atol=1e-3, equal_nan=True)
+    assert np.isnan(numbers(by_words, "before")).all()
+
+
+def numbers(table, name):
+    return np.array(table[name].to_pylist(), dtype=np.float64)
 
 
 def test_a_model_that_scores_whole_sentences_only_is_refused(tmp_path):

@@ -55,8 +55,7 @@ class VerbLexicon:
             cells = row.split()
             if len(cells) != 3 or not is_count(cells[2]) or cells[0] == cells[1]:
                 raise SuiteError(
-                    f"{name}: {row[:80]!r} is not a verb.\n"
-                    "  Write two forms and a count: laughs laugh 732."
+                    f"{name}: {row[:80]!r} is not a verb.\n  Write two forms and a count: laughs laugh 732."
                 )
             verbs.append(Verb(cells[0], cells[1], int(cells[2])))
         return cls(name, tuple(verbs))

@@ -79,6 +79,12 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
         "forms that right forms have. Means over contexts; for all rows, each row counted once.",
         "Intervals of rows generalise to other words in the contexts and to other lemmas.",
     ]
+    known = {name: len(model.contexts.lemmas) for name, model in models.items()}
+    if len(set(known.values())) > 1:
+        counts = ", ".join(f"{name} {n:,}" for name, n in known.items())
+        notes.append(
+            f"The models know different numbers of lemmas ({counts}), so they are compared on other verbs."
+        )
     if curves:
         grids.append(_grid_of_masses(curves, f"EW and MW by probability mass, {opened.suite}"))
         notes.append(
