@@ -148,6 +148,7 @@ bench: setup
 	$(BIN)/python benchmarks/formal.py $(call if_small,--language 'dyck(k=2$(comma)m=2$(comma)train=300$(comma)valid=300$(comma)test=300)')
 	$(BIN)/python benchmarks/tables.py $(call if_small,--models 2 --rounds 1 --sample 2 --board leaderboards/public-clams)
 	$(BIN)/python benchmarks/pairs.py $(call if_small,--pairs 100)
+	$(BIN)/python benchmarks/all_verbs.py $(call if_small,--sample 2 --turns 1)
 	$(BIN)/python benchmarks/sweep.py $(call if_small,--models 2 --hidden 4 --limit 2)
 
 # Attacks on runs, trainings and files, drawn from SEED: SIZE of each kind, and ten times as many of the cheap ones

@@ -32,9 +32,17 @@ from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, sta
 from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
 from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.scoring.devices import on_device
+from tseval.scoring.inflected import in_tiles, join_ranges
 from tseval.scoring.noise import within_noise
 from tseval.scoring.softmax import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
-from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
+from tseval.scoring.trie import (
+    attends,
+    build_trie,
+    contexts_of,
+    packed_batches,
+    path_batches,
+    trie_of_contexts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -428,22 +436,78 @@ class CausalModel(OfPieces):
         for token in reversed(self.starts[1:]):
             yield token, False
 
+    @property
+    def word_beginnings(self) -> np.ndarray | None:
+        """Tokens that begin a word or end the text, where words are corrected; else None."""
+        begins: np.ndarray | None = None if self._parts is None else np.flatnonzero(self._marks.begins)
+        return begins
+
+    @torch.inference_mode()
+    def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Yield the log-probabilities of all tokens after contexts; see `ContextModel`."""
+        if self.windows is not None:
+            raise ModelError(
+                "tseval cannot compare many verbs after a context that is read in windows.\n"
+                "  Leave out window and stride from --model-args."
+            )
+        counts, tokens = encoded.token_counts, encoded.tokens
+        method = self._method_for(int(counts.max()) + 1, batch_tokens)
+        for token in reversed(self.starts[1:]):
+            tokens = np.insert(tokens, np.cumsum(counts) - counts, token)
+            counts = counts + 1
+        trie, nodes = trie_of_contexts(tokens, counts, shared=method.shared)
+        order = np.argsort(nodes, kind="stable")
+        sorted_nodes = nodes[order]
+        contexts = contexts_of(trie, self.starts[0] if self.starts else None)
+        for batch in self._batches(method, contexts, batch_tokens):
+            row, target = contexts.targets_of(batch.contexts[batch.asked])
+            first, stop = (
+                np.searchsorted(sorted_nodes, contexts.nodes[target], s) for s in ("left", "right")
+            )
+            row, places = np.repeat(row, stop - first), join_ranges(first, stop)
+            if not len(places):
+                continue
+            positions = on_device(np.flatnonzero(batch.asked)[row], self.model.device)
+            inputs = self._inputs(contexts, batch, method.packed)
+            with self._products.rerouted(whole=not method.tiled_head):
+                yield from self._whole_vocabulary(method, inputs, positions, order[places])
+
+    def _whole_vocabulary(
+        self, method: Method, inputs: dict[str, Tensor], positions: Tensor, contexts: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Yield the log-probabilities of all tokens at positions of a batch, those of each context."""
+        if not method.tiled_head:
+            logits = self.opened.logits(inputs).flatten(0, 1)
+            logits = logits[positions.to(logits.device)].float()
+            yield contexts, logits.log_softmax(-1)
+            return
+        hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
+        output = cast("nn.Linear", self.model.get_output_embeddings())
+        hidden = hidden[positions.to(hidden.device)].to(output.weight.device, torch.float32)
+        bias = None if output.bias is None else output.bias.float()
+        for tile in in_tiles(np.arange(len(contexts)), len(output.weight)):
+            rows = hidden[on_device(tile, hidden.device)]
+            yield contexts[tile], nn.functional.linear(rows, output.weight.float(), bias).log_softmax(-1)
+
+    def _batches(self, method: Method, contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
+        """Lay contexts out in rows, as a method reads them."""
+        if not method.tiled_head:
+            batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
+        if method.packed:
+            return packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
+        return path_batches(contexts, batch_tokens)
+
     @torch.inference_mode()
     def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
         """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
         contexts = contexts_of(trie, self.starts[0] if self.starts else None)
         n_nodes = sum(len(level.tokens) for level in trie.levels)
         result = np.zeros((n_nodes, 1 + len(parts)), dtype=np.float32)
-        if not method.tiled_head:
-            batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
-        batches = path_batches(contexts, batch_tokens)
-        if method.packed:
-            batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         score = self._tiled_head if method.tiled_head else self._own_head
         belongs = torch.from_numpy(parts)
         scores: list[Tensor] = []
         nodes: list[np.ndarray] = []
-        for batch in batches:
+        for batch in self._batches(method, contexts, batch_tokens):
             row, target = contexts.targets_of(batch.contexts[batch.asked])
             positions, rows, targets = (
                 on_device(array, self.model.device)

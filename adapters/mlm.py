@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from tseval.errors import ModelError
@@ -31,9 +32,10 @@ from tseval.pretrained.opened import ordinary_tokens
 from tseval.pretrained.opening import open_pretrained
 from tseval.pretrained.options import take_option
 from tseval.pretrained.piece_model import OfPieces
-from tseval.pretrained.pieces import WHITE_SPACE
+from tseval.pretrained.pieces import BEFORE, WHITE_SPACE
 from tseval.pretrained.products import ModelProducts
 from tseval.pretrained.tokenizer import special_tokens
+from tseval.scoring.inflected import AT_ONCE
 from tseval.scoring.noise import within_noise
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.softmax import log_sum_exp_
@@ -41,7 +43,6 @@ from tseval.scoring.softmax import log_sum_exp_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import pyarrow as pa
     from torch import Tensor, nn
     from transformers.utils import ModelOutput
 
@@ -147,6 +148,26 @@ class MaskedModel(OfPieces):
                 n_copies += len(copies.tokens)
                 result[at] = self._score(copies, encoded.tokens[at], batch_tokens)
         return result, n_copies
+
+    @torch.inference_mode()
+    def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Yield the log-probabilities of all tokens in place of one mask behind contexts; see `ContextModel`.
+
+        A period ends the sentence behind the mask. So words of one token alone can be compared.
+        """
+        period = self._pieces.encode(pa.array([f"{BEFORE} ."], pa.string()))
+        assert period.pieces is not None
+        behind = period.tokens[int(period.pieces[0]) :]
+        counts = encoded.token_counts
+        starts = np.cumsum(counts) - counts
+        for length in np.unique(counts):
+            places = np.flatnonzero(counts == length)
+            at_once = max(1, min(batch_tokens // (int(length) + 2), AT_ONCE // self.opened.n_tokens))
+            for some in (places[first : first + at_once] for first in range(0, len(places), at_once)):
+                tokens = encoded.tokens[starts[some][:, None] + np.arange(length)]
+                ends = np.tile([self.mask, *behind], (len(some), 1))
+                logits = self._logits(np.hstack((tokens, ends)), np.full(len(some), length))
+                yield some, logits.log_softmax(-1)
 
     def _copies(self, tokens: np.ndarray, words: np.ndarray) -> Copies:
         """Mask each token of sentences of equal length in turn, with its word, and keep distinct copies."""

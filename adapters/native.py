@@ -25,9 +25,11 @@ from tseval.models.state_files import kind_of
 from tseval.models.states import open_state
 from tseval.scoring.bfloat16 import NOTHING_GAINED, Bfloat16Products, NarrowMatrix, has_fast_products
 from tseval.scoring.devices import on_device, pick_device
+from tseval.scoring.inflected import in_tiles
 from tseval.scoring.products import Rerouted, fast_products
 from tseval.scoring.protocol import Encoded, ModelCard
 from tseval.scoring.softmax import best_words, bfloat16_logprobs, log_normaliser, pair_logits
+from tseval.scoring.trie import trie_of_contexts, visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,6 +133,18 @@ class NativeModel(OfWords):
         for token in tokens:
             yield self.model.logits(self.model.top(state)).float().log_softmax(-1)
             state = self.advance(state, np.array([token]))
+
+    @torch.inference_mode()
+    def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Yield the log-probabilities of all words after contexts; see `ContextModel`."""
+        trie, nodes = trie_of_contexts(encoded.tokens, encoded.lengths)
+        order = np.argsort(nodes, kind="stable")
+        for here in visit(self, trie):
+            first, stop = np.searchsorted(nodes[order], [here.nodes.start, here.nodes.stop])
+            for contexts in in_tiles(order[first:stop], self.model.sizes.vocabulary):
+                rows = on_device(here.rows[nodes[contexts] - here.nodes.start], self.device)
+                logits = self.model.logits(self.model.top(here.state)[rows])
+                yield contexts, logits.float().log_softmax(-1)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Return words by their ids."""

@@ -28,7 +28,7 @@ from tseval.pretrained.tokenizer import special_tokens
 from tseval.scoring.noise import within_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from torch import Tensor
     from transformers.utils import ModelOutput
@@ -75,6 +75,13 @@ class DenoisingModel(MaskedModel):
         self._products = ModelProducts(self.model)
         self.head_at_masks = True  # the decoder computes the masked tokens alone
         self.card = _card(opened, "mask", white_space, leading_space=leading_space, pll=self.pll)
+
+    def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Refuse: what a sentinel stands for may have any length."""
+        raise ModelError(
+            f"{self.card.name} predicts spans of text, so tseval cannot compare all verbs after a context.\n"
+            "  Use a causal or a masked model (hf:MODEL or mlm:MODEL)."
+        )
 
     def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
         """Return the logits behind the decoder's mark, (copies, vocabulary) float32."""

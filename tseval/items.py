@@ -254,6 +254,8 @@ class Suite:
         excluded: The items on that list, by case and id.
         files: Of data, each file to what was read of it, or why nothing was.
         notes: What a reader of the numbers should know of how files were read.
+        lexicon: Where all verbs of a list are compared, each as `laughs laugh 732`: singular form, plural
+            form and how often it occurs, 0 if nobody counted; else None.
     """
 
     name: str
@@ -275,6 +277,7 @@ class Suite:
     excluded: tuple[tuple[str, str], ...] | None = None
     files: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
+    lexicon: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
 from tseval.items import ENTRIES, ENTRY, HALF_KNOWN, NOT_FEATURES, RESERVED_NAMES
+from tseval.questions.inflection import asked_forms
 from tseval.questions.normalisation import split_measure
 from tseval.questions.scored import ScoredSentences
 from tseval.questions.unknown import UnknownWords
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tseval.items import Case, Suite
     from tseval.questions import Decided, Score
     from tseval.questions.choices import Asked
+    from tseval.questions.inflection import AskedForms
     from tseval.questions.unknown import Unknown
 
 
@@ -47,12 +49,19 @@ def sentences_of(suite: Suite) -> pa.StringArray:
     return distinct.take(pc.sort_indices(distinct))
 
 
-def questions_in(suite: Suite, sentences: pa.StringArray) -> Asked | None:
-    """Say what is asked inside sentences, if anything; a suite that asks there has one case."""
+def questions_in(suite: Suite, sentences: pa.StringArray) -> Asked | AskedForms | None:
+    """Say what is asked inside sentences or after them, if anything; what asks inside has one case."""
+    if (forms := forms_in(suite)) is not None:
+        return forms
     if all(case.question.asks() is None for case in suite.cases):
         return None
     (case,) = suite.cases
     return case.question.asked(all_sentences(suite), sentences)
+
+
+def forms_in(suite: Suite) -> AskedForms | None:
+    """Return the words that a suite asks about after its sentences, if it asks about any."""
+    return asked_forms([case.question for case in suite.cases])
 
 
 def check_score(suite: Suite, score: Score) -> None:
@@ -95,13 +104,18 @@ def judge(
     base, by = split_measure(score)
     compared = cast("Score", base)
     region_length = by if compared == "regions" else None
-    sentences = ScoredSentences(scored, too_long, by, region_length, unknown)
+    forms = forms_in(suite)
+    words = () if forms is None else forms.words
+    sentences = ScoredSentences(scored, too_long, by, region_length, unknown, words)
     sentences.check_finite()
+    if words and "forms" in scored.column_names:
+        sentences.check_forms()
     factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
     known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)
     check_score(suite, compared)
     asks = any(case.question.asks() is not None for case in suite.cases)
-    if asks and not {"right", "wrong"} <= set(scored.column_names):
+    needed = {"right", "wrong"} if asks else {"forms"} if words else set()
+    if not needed <= set(scored.column_names):
         raise ModelError(
             "this suite tests words inside its sentences, but the run has no scores for these words.\n"
             "  Score the suite again with this version of tseval."

@@ -10,6 +10,7 @@ from supplied import needs_real, real_weights
 
 from tseval import evaluate
 from tseval.adapters import open_model
+from tseval.evaluation import as_read
 from tseval.runs import read_run
 from tseval.scoring.scorers import scorer_for
 from tseval.suites import load_suite
@@ -125,3 +126,34 @@ def test_a_run_in_low_precision_verifies_and_keeps_nearly_all_verdicts(tmp_path,
     one, other = (read_run(tmp_path / kind).load_verdicts()["correct"].to_numpy() for kind in runs)
     print(f"{dtype}: {(one != other).sum()} of {len(one)} verdicts differ; {report.checks[-1].found}")
     assert (one != other).mean() < 0.03
+
+
+def test_all_verbs_after_contexts_are_those_of_plain_transformers(model):
+    """One piece: the softmax after the context; several: all pieces, and the probability that words end."""
+    verbs = ("laughs laugh 1", "is are 1", "knows know 1", "swims swim 1", "crumples crumple 1")
+    cases = ("simple_agrmt", "prep_anim")
+    suite = load_suite("marvin_linzen:inflection", cases=cases, sample=4, lexicon=verbs)
+    natural = as_read(model, suite, "natural")
+    run = evaluate(natural, suite)
+    forms = list(dict.fromkeys(form for verb in verbs for form in verb.split()[:2]))
+    partner = {form: other for verb in verbs for form, other in (verb.split()[:2], verb.split()[1::-1])}
+    begins = natural.word_beginnings
+    pieces = {form: model.tokenizer(f" {form}", add_special_tokens=False)["input_ids"] for form in forms}
+    assert {len(ids) > 1 for ids in pieces.values()} == {True, False}
+
+    def logprobs(ids):
+        with torch.no_grad():
+            logits = model.model(torch.tensor([[*model.starts, *ids]])).logits[0]
+        return logits.double().log_softmax(-1).numpy()
+
+    for context, stored in zip(run.sentences["sentence"], run.sentences["forms"], strict=True):
+        ids = model.tokenizer(context[0].upper() + context[1:], add_special_tokens=False)["input_ids"]
+        before = np.logaddexp.reduce(logprobs(ids)[-1, begins])
+        for form, value in zip(forms, stored, strict=False):
+            several = len(pieces[form]) > 1 or len(pieces[partner[form]]) > 1
+            whole = logprobs([*ids, *pieces[form]])
+            first = len(model.starts) + len(ids) - 1
+            expected = sum(whole[first + place, piece] for place, piece in enumerate(pieces[form])) - before
+            if several:
+                expected += np.logaddexp.reduce(whole[-1, begins])
+            assert value == pytest.approx(expected, abs=1e-4 * (len(ids) + len(pieces[form])))

@@ -104,6 +104,7 @@ SUBSTITUTED = [
     (r"^(train lm .*--suite .*)$", r"\1 --max-tokens 500", "takes hours"),
 ]  # fmt: skip
 
+UNIMORPH = "sprechen\tspricht\tV;IND;SG;3;PRS\nsprechen\tsprechen\tV;IND;PL;3;PRS\n"
 ROWS = gzip.decompress(AGREEMENT.read_bytes()).splitlines(keepends=True)
 VERBS = [(noun, verb) for noun in ("author", "pilot", "chef") for verb in ("laugh", "swim", "smile")]
 PAIRS = pd.DataFrame([(f"the {n} {v}s .", f"the {n} {v} .", "the", n, v) for n, v in VERBS])
@@ -221,6 +222,8 @@ STAGE = {
        for code in ("de", "fr", "ru") for part in ("dev", "test")},
     "det-noun.req": listing("treebank-pairs.md", "det-noun.req"),
     "ids.tsv": say("id\tcount\n" + "".join(f"{i}\t{i + 1}\n" for i in range(300))),
+    "verbs.csv": listing("all-verbs.md", "verbs.csv"),
+    "deu": say(UNIMORPH),
     "private.yaml": say("verb:\n  main: [sings, dances]\n"),
     "plan.yaml": say("models: [ckpt/step*.pt]\nsuites: [./marvin_linzen]\n"),
     **dict.fromkeys(["gpt2", "my-model", "my-german-model"], gpt2), "t5-small": save_t5,
@@ -254,6 +257,7 @@ STAGE = {
        for name, arch in (("first", "lstm"), ("mine", "drnn"), ("other", "abdrnn"),
                           ("old", "lstm"), ("new", "lstm"))},
     "my_suite @add-a-phenomenon": "new {}",
+    "runs/verbs @help": f"{RUN} agreement:inflection --case simple --sample 5 --model bundled:lstm",
     "runs/profile @help": f"{RUN} agreement:profile --case pp --sample 5 --model bundled:lstm",
     "runs/dyck @help": f"{RUN} {DYCK} --model lstm.pt",
     **dict.fromkeys(["gold.tsv @help", "parsed.tsv @help"], "data agreement en_ewt-ud-dev.conllu -o {}"),

@@ -128,7 +128,7 @@ def test_a_view_can_be_written_out_and_run(pairs, tmp_path):
         ("marvin_linzen:judgement", {"cases": ("sent_comp", "simple_npi_anim")},
          r"case 'simple_npi_anim' compares more than two sentences.*\n  Choose other cases with --case"),
         ("marvin_linzen:numbr", {}, r"marvin_linzen: no method 'numbr'.\n  Did you mean 'number'\? "
-         r"Methods: judgement, judgement_both, number, number_profile, profile."),
+         r"Methods: inflection, judgement, judgement_both, number, number_profile, profile."),
         ("marvin_linzen:number:profile", {}, "there is no suite 'marvin_linzen:number'"),
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ from tseval.cli.options import (
     FORMAT,
     JSON_FORMAT,
     MARGIN_OPTION,
+    MASS_OPTION,
     NOTES,
     VERBOSE,
     feature_values,
@@ -73,7 +74,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
 
 @click.group(cls=Group, purposes={
     "Any runs": ("rows", "pairwise", "robustness", "trajectory"),
-    "Agreement": ("attractors", "profile"),
+    "Agreement": ("attractors", "profile", "inflection"),
     "Designs, ratings, formal languages": ("effects", "ratings", "formal"),
 })  # fmt: skip
 def analyze_command() -> None:
@@ -235,6 +236,24 @@ def profile_command(words: int | None, **options: Any) -> None:
 
     ChosenRuns(**options).analyse(
         lambda opened: profiles(opened, words), lambda _, document: profile_panels(document), LONG_LINES
+    )
+
+
+@analyze_command.command("inflection")
+@run_options
+@FIGURE
+@MASS_OPTION
+def inflection_command(masses: tuple[float, ...], **options: Any) -> None:
+    """Print EW and MW of all verbs by row, by probability mass and by frequency of the verb.
+
+    RUN is a run on SUITE:inflection. EW is the share of the verbs of a list that get the right form; MW
+    counts each verb by its probability.
+    """
+    from tseval.report.analyses.inflection import inflection, mass_panels
+    from tseval.report.looks import MASSES
+
+    ChosenRuns(**options).analyse(
+        lambda opened: inflection(opened, masses), lambda _, document: mass_panels(document), MASSES
     )
 
 

@@ -95,6 +95,9 @@ tseval analyze attractors runs/lstm --distance 7""",
     "analyze profile": """\
 tseval analyze profile runs/profile --figure profile.svg
 tseval analyze profile runs/profile --words 17""",
+    "analyze inflection": """\
+tseval analyze inflection runs/verbs --figure mass.svg
+tseval analyze inflection runs/verbs --mass 0.5""",
     "analyze effects": """\
 tseval analyze effects runs/gap
 tseval analyze effects runs/gap --format json -o effects.json""",

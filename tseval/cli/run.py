@@ -15,10 +15,10 @@ from tseval.cli.coverage import REQUIRE_COVERAGE, exit_if_undecided, warn_if_und
 from tseval.cli.groups import Command
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.names import SUITE
-from tseval.cli.options import BY, FILE, NOTES, VERBOSE
+from tseval.cli.options import BY, FILE, MASS_OPTION, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
 from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
-from tseval.errors import RunError, SuiteError, plain, shortened
+from tseval.errors import RunError, SuiteError, counted, plain, shortened
 
 if TYPE_CHECKING:
     from tseval.items import Suite
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @suite_options
 @comparison_options
+@MASS_OPTION
 @BY
 @click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
 @click.option("--resume", is_flag=True, help="Continue the interrupted run in the folder of --out.")
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
     score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
-    too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
-    require_coverage: float | None, quiet: bool, **reading: Any,
+    too_long: str, masses: tuple[float, ...], by: tuple[str, ...], device: str, out: Path | None,
+    resume: bool, require_coverage: float | None, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, save the results as a run, and print the table of accuracies.
 
@@ -57,6 +58,7 @@ def run_command(
     can decide is below --require-coverage. If the model can decide no item, tseval prints a warning.
     """
     from tseval.analysis.features import check_features
+    from tseval.cli.printing import print_or_write
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.data.critical import cluster_data, with_critical
     from tseval.suites.scores import chosen_score
@@ -70,8 +72,14 @@ def run_command(
             click.echo(note, err=True)
     for suite in loaded:
         check_features(suite, by)
+        if masses and suite.lexicon is None:
+            raise SuiteError(
+                f"--mass is about the verbs of SUITE:inflection, but the suite is {suite.name!r}.\n"
+                "  Add :inflection to the suite, or leave out --mass."
+            )
         if suite.left_out and not quiet:
-            several = f"{len(suite.left_out)} cases, which compare more than two sentences"
+            why = "compare more than two sentences" if suite.lexicon is None else "have no verb with a number"
+            several = f"{counted(len(suite.left_out), 'case')}, which {why}"
             left_out = ", ".join(suite.left_out)
             click.echo(f"{suite.name}: tseval leaves out {several}: {left_out}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)
@@ -96,6 +104,11 @@ def run_command(
         warn_if_undecided(run.manifest, name, spec)
         if not quiet:
             _print_facts(run, path, notes, what_was_read(suite) if suite.files else None)
+        if masses:
+            from tseval.report.analyses.inflection import inflection
+            from tseval.report.opened import for_analysis
+
+            print_or_write(inflection(for_analysis([run]), masses))
         manifests.append(run.manifest)
     exit_if_undecided(manifests, require_coverage)
 
@@ -119,6 +132,12 @@ def _score(
         clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
+    if suite.lexicon is not None and getattr(model, "word_beginnings", None) is not None and not quiet:
+        click.echo(
+            "Verb forms of several sub-word pieces need a forward pass each in every context, which takes "
+            "long. To compare only verbs of one piece, add --model-args words=pieces",
+            err=True,
+        )
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
             run = evaluate(

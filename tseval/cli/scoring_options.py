@@ -28,6 +28,9 @@ suite_options = take_all([
     click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
                  help="Treat items with the same value in COLUMN as dependent when tseval computes "
                       "confidence intervals. Repeatable."),
+    click.option("--lexicon", metavar="FILE or unimorph:FILE",
+                 help="List of verbs for SUITE:inflection: a table with the columns sing and plur, or a list "
+                      "of UniMorph (default: 1,686 English verbs)."),
     COLUMNS_OPTION,
     TEXT,
     click.option("--exclude", metavar="known-errors or FILE",
@@ -39,7 +42,8 @@ comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all words), critical (the first "
                       "different word), ending (the last words), regions, choices (single symbols) or "
-                      "mean (all words, divided by their number). The default is the published method of "
+                      "mean (all words, divided by their number). SUITE:inflection has the score inflection. "
+                      "The default is the published method of "
                       "the suite."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
                  help="Correction of log-probabilities for sentence length: none, words, tokens, "

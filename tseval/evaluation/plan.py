@@ -13,6 +13,7 @@ import pyarrow as pa
 from tseval.errors import ModelError, SuiteError, quoted_text, suggest
 from tseval.evaluation.reading import as_given, refuse_cut_words
 from tseval.questions import COMPARES_WORDS, SCORES, Score
+from tseval.questions.choices import Asked
 from tseval.questions.normalisation import LENGTHS, Normalised
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule
 from tseval.runs import RunKey
@@ -23,7 +24,7 @@ from tseval.verdicts import check_score, questions_in, sentences_of
 
 if TYPE_CHECKING:
     from tseval.items import Suite
-    from tseval.questions.choices import Asked
+    from tseval.questions.inflection import AskedForms
     from tseval.scoring.protocol import Model, ModelCard
 
 
@@ -33,7 +34,7 @@ class Plan:
 
     Attributes:
         sentences: Distinct ones, sorted, as the model is given them.
-        asked: What is asked inside them, if anything.
+        asked: What is asked inside them or after them, if anything.
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
         lengths: What scores are normalised by, one row for each sentence; None where they are not.
     """
@@ -43,7 +44,7 @@ class Plan:
     card: ModelCard
     scorer: Scorer
     sentences: pa.StringArray
-    asked: Asked | None
+    asked: Asked | AskedForms | None
     too_long: pa.StringArray
     lengths: pa.Table | None = None
     seconds: float = 0.0
@@ -98,15 +99,19 @@ def make_plan(
         raise ModelError(
             f"{model.card.name} gives only one log-probability for a whole sentence, but --score {score} "
             "compares single words.\n"
-            "  Write --score sentence."
+            + (
+                "  Use a model that gives the log-probability of every word."
+                if score == "inflection"
+                else "  Write --score sentence."
+            )
         )
     refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
     questions = questions_in(suite, sentences)
-    if questions:
+    if isinstance(questions, Asked):
         scorer.check_symbols(questions.asks)
-    if len(too_long) and (questions or not len(sentences)):
+    if len(too_long) and (isinstance(questions, Asked) or not len(sentences)):
         raise _too_long(
             scorer, too_long, "  Use a model that reads longer sentences, or make these sentences shorter."
         )

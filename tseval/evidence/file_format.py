@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import EvidenceError
-from tseval.evidence.record import Evidence, Unit
+from tseval.evidence.record import AFTER_SENTENCES, Evidence, Unit
 from tseval.formats import ContentError, checked, parse_json
 from tseval.tables import read_parquet
 
@@ -26,10 +26,14 @@ _TYPES: dict[str, pa.DataType] = {
     "wrong": pa.float64(),
     "pieces": pa.float32(),
     "unscored": pa.int64(),
+    **dict.fromkeys(AFTER_SENTENCES, pa.list_(pa.float32())),
 }
 _COLUMNS = {"logprob", *_TYPES}
 # Beside what all evidence has, in this order.
-_SOMETIMES: tuple[list[str], ...] = ([], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"])
+_SOMETIMES: tuple[list[str], ...] = (
+    [], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"], [*AFTER_SENTENCES],
+    ["pieces", *AFTER_SENTENCES], [*AFTER_SENTENCES, "unscored"], ["pieces", *AFTER_SENTENCES, "unscored"],
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,17 @@ def evidence_bytes(evidence: Evidence) -> bytes:
         table,
         sink,
         compression="zstd",
-        compression_level=19,
+        compression_level=_levels(table.column_names),
         use_dictionary=["seen"],  # type: ignore[arg-type]
         column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
     )
     return sink.getvalue().to_pybytes()
+
+
+def _levels(names: list[str]) -> dict[str, int]:
+    """Return how hard to compress each column: those of `AFTER_SENTENCES` hardly become smaller."""
+    return {f"{name}.list.element" if name in AFTER_SENTENCES else name: 1 if name in AFTER_SENTENCES else 19
+            for name in names}  # fmt: skip
 
 
 def read_evidence(source: Path | bytes) -> Evidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tseval.evidence.prefixes import Words
+
 
 Unit = Literal["prefix", "word", "sentence"]
 # A causal model computes a prefix anew only where scoring was cut into shards. A model that does so in more
 # sentences than this share has words that depend on what follows them.
 MOST_APART = 0.02
+# Columns of lists, one for a whole sentence: the words that follow it, and what is more probable than each.
+AFTER_SENTENCES = ("forms", "before")
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Evidence:
             something is asked before words; `pieces` (nats, float32) where words were corrected: what
             they were before, of which sentences are made; `unscored`, at first words, where the model leaves
             first tokens unscored.
+            Where all verbs of a list are compared after a sentence, `forms` and `before` at its last word.
         too_long: Rows among the suite's distinct sentences, ascending, of those that the model cannot read;
             what is here is of the others.
     """
@@ -82,6 +87,9 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     table = _table(values, seen.texts, words.texts)
     if "pieces" in scored.column_names:
         table = table.append_column("pieces", flat_column(scored, "pieces"))
+    for name in AFTER_SENTENCES:
+        if name in scored.column_names:
+            table = table.append_column(name, _at_last_words(scored[name], words))
     if "right" in scored.column_names:
         for name in ("right", "wrong"):
             table = table.append_column(name, pc.list_flatten(scored[name]))
@@ -99,6 +107,15 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
         return Evidence(suite_digest, "word", {}, table)
     exceptions = dict(zip(apart.tolist(), shared[apart].tolist(), strict=True))
     return Evidence(suite_digest, "prefix", exceptions, table.filter(pa.array(mark_nodes(words, shared))))
+
+
+def _at_last_words(lists: pa.ChunkedArray[Any], words: Words) -> pa.ChunkedArray[Any]:
+    """Put what follows a sentence at its last word, whose node no sentence before has; null elsewhere."""
+    sentence = np.zeros(len(words.texts), dtype=np.int64)
+    nothing = np.ones(len(words.texts), dtype=np.bool_)
+    last = words.starts + words.lengths - 1
+    sentence[last], nothing[last] = np.arange(len(last)), False
+    return lists.take(pa.array(sentence, pa.int64(), mask=nothing))
 
 
 def _with_first_tokens(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tseval.errors import EvidenceError
 from tseval.evidence.columns import whole_column
 from tseval.evidence.prefixes import Words, find_nodes, join_words, list_offsets, split_words
+from tseval.evidence.record import AFTER_SENTENCES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
         words: Those of the sentences, where they are split already.
 
     Returns:
-        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`, `pieces`
-        and `unscored` where there are such, as `sentences.parquet` holds them.
+        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`,
+        `pieces`, `unscored`, `forms` and `before` where there are such, as `sentences.parquet` holds them.
 
     Raises:
         EvidenceError: It has another number of rows than these sentences need, or other words in them.
@@ -56,7 +57,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
         return _sentences_again(evidence, sentences)
     words = words or split_words(sentences)
     rows = _find_rows(evidence, words)
-    table = evidence.table.take(pa.array(rows, pa.int64()))
+    of_words = [name for name in evidence.table.column_names if name not in AFTER_SENTENCES]
+    table = evidence.table.select(of_words).take(pa.array(rows, pa.int64()))
     _refuse_other_words(evidence)
     seen = whole_column(table, "seen")
     knows_all = seen.null_count == len(seen)
@@ -78,6 +80,13 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
             raise EvidenceError(
                 "the evidence has a column 'unscored', but the column does not name the first token of every "
                 "sentence"
+            )
+    last = pa.array(rows[words.starts + words.lengths - 1], pa.int64())
+    for name in set(evidence.table.column_names) & set(AFTER_SENTENCES):
+        columns[name] = evidence.table[name].take(last).combine_chunks()
+        if columns[name].null_count:
+            raise EvidenceError(
+                f"the evidence has a column {name!r}, but no list of numbers at the end of some sentences"
             )
     return pa.table(columns)
 

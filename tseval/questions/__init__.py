@@ -4,6 +4,7 @@
     ├── Pairs                  is one sentence more probable than another?
     ├── Regions                do formulas over the surprisals of regions hold?
     ├── Choices                which symbols are more probable, after one prefix or many?
+    ├── Inflection             which form of each verb of a list is more probable, after one prefix?
     └── Ratings                how far do scores go with human judgements?
 
 A new form is one more module, and nobody else asks a question what it is.

@@ -61,6 +61,10 @@ class Asked:
     asks: Asks
     before: Sequence[NDArray[np.int32]]  # of every sentence, which ask stands before each word, -1 for none
 
+    def take(self, rows: Sequence[int]) -> Asked:
+        """Ask the same in some of the sentences."""
+        return replace(self, before=[self.before[row] for row in rows])
+
 
 @dataclass(frozen=True, slots=True)
 class Choices(Question):

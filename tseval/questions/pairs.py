@@ -43,6 +43,11 @@ class Pairs(Question):
                 f"has no choices between symbols, so --score {score} is not possible. Choose another "
                 "--score, such as sentence"
             )
+        if score == "inflection":
+            return (
+                "asks about one verb only, so --score inflection is not possible.\n"
+                "  Add :inflection to the name of the suite"
+            )
         if score == "regions":
             return (
                 f"has no predictions about regions, so --score {score} is not possible. Choose another "

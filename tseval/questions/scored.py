@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
+from tseval.questions.context_forms import ContextForms
 from tseval.questions.normalisation import LENGTHS, normalise
 from tseval.questions.unknown import Unknown, UnknownWords
 from tseval.questions.word_scores import WordScores
@@ -39,6 +40,7 @@ class ScoredSentences:
             nothing.
         unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
             and they are undecidable.
+        asked_words: Words whose log-probabilities after each sentence stand in the column `forms`.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class ScoredSentences:
         by: str | None = None,
         region_length: str | None = None,
         unknown: Unknown | None = None,
+        asked_words: tuple[str, ...] = (),
     ) -> None:
         self.table = table
+        self.asked_words = asked_words
         self.by = by if region_length is None else None
         self.region_length = region_length
         unknown = unknown or Unknown()
@@ -127,3 +131,17 @@ class ScoredSentences:
         at = (np.cumsum(lengths) - lengths)[rows] + positions
         right, wrong = (pc.list_flatten(self.table[name]).to_numpy()[at] for name in ("right", "wrong"))
         return right, wrong
+
+    def check_forms(self) -> None:
+        """Refuse lists of words after sentences that are not of the words that are asked about."""
+        lengths = pc.list_value_length(self.table["forms"])
+        if not pc.all(pc.equal(lengths, pa.scalar(len(self.asked_words), lengths.type)), min_count=0).as_py():
+            raise ModelError(
+                f"the run does not have {len(self.asked_words):,} numbers after every context, one for each "
+                "form of the verbs.\n  Score the suite again with this version of tseval."
+            )
+
+    @property
+    def forms(self) -> ContextForms:
+        """The forms of verbs after each sentence."""
+        return ContextForms(self.table)

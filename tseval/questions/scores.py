@@ -10,7 +10,8 @@ from typing import Literal, get_args
 # regions   what the predictions of a case say of the surprisals of regions
 # choices   the probabilities of single symbols after prefixes
 # mean      the sum over the words divided by their number
-Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean"]
+# inflection  all verbs of a list, after the words before the verb
+Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean", "inflection"]
 SCORES: tuple[Score, ...] = get_args(Score)
 # Scores that need the log-probabilities of single words.
-COMPARES_WORDS: frozenset[Score] = frozenset({"critical", "ending", "regions"})
+COMPARES_WORDS: frozenset[Score] = frozenset({"critical", "ending", "regions", "inflection"})

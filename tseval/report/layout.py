@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tseval.analysis.counts import COUNTS, N_HALF_KNOWN, decidable
+from tseval.analysis.inflection import INFLECTED
 from tseval.analysis.intervals import confidence_level
 from tseval.analysis.measures import EFFECT
 from tseval.analysis.rows import ROW, SECTIONS
+from tseval.questions.inflection import N_LEMMAS
 from tseval.report.columns import number_of
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, Line, interval_heading
 from tseval.report.notes import is_low
@@ -58,6 +60,14 @@ EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
     Field(INTERVAL_HEADING, ("effect_low", "effect_high"), format_interval),
 )
+# Likewise, after accuracy, of a run that compares all verbs of a list.
+INFLECTION = (
+    Field("EW", ("ew",), format_share),
+    Field(INTERVAL_HEADING, ("ew_low", "ew_high"), format_interval),
+    Field("MW", ("mw",), format_share),
+    Field(INTERVAL_HEADING, ("mw_low", "mw_high"), format_interval),
+    Field("Lemmas", (N_LEMMAS,), format_count),
+)
 FACTORS = ["clusters", "fixed"]
 _OF_A_ROW = [name for field in OF_A_RUN for name in field.names if name not in FACTORS]
 RECORDED = dict.fromkeys([*COUNTS, *_OF_A_ROW, "se", "df"])
@@ -92,7 +102,7 @@ def recorded(table: Table, index: int) -> pd.DataFrame:
     else:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
         rows[N_HALF_KNOWN] = rows.get(N_HALF_KNOWN, 0)
-    bits = [name for name in EFFECT if name in rows]
+    bits = [name for name in (*EFFECT, *INFLECTED, N_LEMMAS) if name in rows]
     rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, N_HALF_KNOWN, *FACTORS, SPREAD])
     ranks = _ranks(table, index)
     for name in OF_RANKS:
@@ -255,6 +265,8 @@ def _single(table: Table, run: Column) -> Grid:
     shown_fields = [field for field in OF_A_RUN if field is not EFF_ITEMS or any(run.rows["clusters"])]
     if EFFECTS[0].names[0] in run.rows:
         shown_fields[-2:-2] = EFFECTS  # before ties
+    if INFLECTION[0].names[0] in run.rows:
+        shown_fields[-2:-2] = INFLECTION
     if N_HALF_KNOWN in run.rows:
         shown_fields.append(HALF_KNOWN)
 

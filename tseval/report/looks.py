@@ -58,6 +58,10 @@ TRAJECTORIES = Look(
     "band", (2.7, 1.8), (0.5, 0.6), across=4, shared="xy", edges="xy", families=False, columns=4, chance=True,
     marker=2.5, stroke=1.3, title_size=7,
 )  # fmt: skip
+MASSES = Look(
+    "band", (2.3, 2.2), (1.0, 0.9), across=4, shared="y", edges="y", chance=True, marker=3, stroke=1.3,
+    title_size=9,
+)  # fmt: skip
 BARS = Look("bar", legend="each", chance=True, marker=3.5)
 COUNT_BARS = replace(BARS, chance=False)
 ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)

@@ -30,6 +30,8 @@ RIGHT = {
     "continuations of a prefix, the right one must be less surprising.",
     "choices": "An item counted as correct if each symbol that can follow its prefix was more probable "
     "than each symbol that cannot.",
+    "inflection": "An item counted as correct if the right form of its own verb was more probable than the "
+    "wrong one.",
 }
 RIGHT_SENTENCE = (
     "An item counted as correct if the sentence that should be more probable had the higher score."
@@ -44,6 +46,7 @@ SCORED = {
     "regions": "The surprisal of a region is the negative log-probability of its words, given the words "
     "before them.",
     "choices": "The score of a symbol is its log-probability, given the prefix.",
+    "inflection": "The score of a verb form is its log-probability, given the words before it.",
 }
 NORMALISED = {
     "tokens": "Log-probabilities are divided by the number of tokens.",
@@ -87,6 +90,7 @@ def methods_paragraph(
         _models(opened, groups, keys["suite"]),
         _items(opened),
         _scores(manifests),
+        _all_verbs(manifests, keys),
         _undecided(manifests, keys),
         _presentation(manifests, keys),
         _precision(manifests),
@@ -155,6 +159,18 @@ def _scores(manifests: Mapping[str, Manifest]) -> Iterator[str]:
             power = f"Log-probabilities are divided by $n^{{{by.removeprefix('alpha=')}}}$, where $n$ is the "
             yield NORMALISED.get(by, f"{power}number of tokens.")
         yield RIGHT.get(score, RIGHT_SENTENCE)
+
+
+def _all_verbs(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
+    """Yield what EW and MW are, of runs that compare all verbs of a list."""
+    lexicon = next(iter(manifests.values())).suite.lexicon
+    if lexicon is not None:
+        yield (
+            f"We compared the forms of {len(lexicon):,} verbs after the same words "
+            f"\\citep{{{keys['all verbs']}}}: EW is the share of the verbs whose right form is more "
+            "probable; MW is the share of the probability of all their forms that right forms have. Verbs "
+            "that a model does not know were left out."
+        )
 
 
 def _undecided(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.intervals import LEVEL, confidence_level, confidence_percent
 from tseval.analysis.measures import EFFECT
+from tseval.questions.inflection import EW
 from tseval.report.columns import Column, printed_decimals
 from tseval.report.numbers import RUN_DECIMALS
 
@@ -48,6 +49,12 @@ def notes_of(table: Table) -> Iterator[str]:
         yield (
             "Effect: in bits, mean over items of the surprisal that a prediction expects to be higher, minus "
             "the one that it expects to be lower."
+        )
+    if len(columns) == 1 and EW in columns[0].rows:
+        yield (
+            "EW: share of the lemmas whose right form is more probable. MW: share of the probability of all "
+            "their forms that right forms have. Both: mean over contexts; intervals generalise to other "
+            "words in the contexts and to other lemmas."
         )
     yield from _ranks(table, runs)
     yield from _left_out(table)

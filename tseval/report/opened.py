@@ -20,7 +20,9 @@ from tseval.report.notes import forms_note, inferred_note, sample_note, uneven_n
 from tseval.report.numbers import format_interval, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from tseval.runs import Run
     from tseval.runs.manifest import Manifest
@@ -36,7 +38,7 @@ class RunSet:
     """Runs over the same items, opened for an analysis, by the names of models, made distinct.
 
     The verdicts are row by row of the same items, with the same lexical factors; `folders` lead to the
-    runs.
+    runs, and `load_sentences` gives their scored sentences.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
@@ -46,6 +48,7 @@ class RunSet:
     notes: tuple[str, ...]
     undecided: tuple[str, ...]
     folders: Mapping[str, str]
+    load_sentences: Mapping[str, Callable[[], pa.Table]]
 
 
 def for_analysis(
@@ -119,6 +122,7 @@ def for_analysis(
         tuple(notes),
         tuple(undecided),
         folders,
+        {column.heading: run.load_sentences for column, run in zip(columns, runs, strict=True)},
     )
 
 

@@ -51,6 +51,10 @@ REFERENCES = r"""
 @inproceedings{pimentel-meister-2024, title = {How to Compute the Probability of a Word},
   author = {Pimentel, Tiago and Meister, Clara}, booktitle = {Proceedings of EMNLP}, year = {2024},
   note = {{arXiv:2406.14561}}}
+@inproceedings{newman-etal-2021, title = {Refining Targeted Syntactic Evaluation of Language Models},
+  author = {Newman, Benjamin and Ang, Kai-Siang and Gong, Julia and Hewitt, John},
+  booktitle = {Proceedings of NAACL-HLT}, year = {2021}, pages = {3710--3723},
+  doi = {10.18653/v1/2021.naacl-main.290}}
 @article{bell-mccaffrey-2002,
   title = {Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples},
   author = {Bell, Robert M. and McCaffrey, Daniel F.},
@@ -79,6 +83,8 @@ def citation_keys(manifests: Sequence[Manifest], *, clustered: bool) -> dict[str
         keys["pll"] = "salazar-etal-2020"
     if any(protocol.get("pll") == "within_word_l2r" for protocol in protocols):
         keys["within_word_l2r"] = "kauf-ivanova-2023"
+    if manifests[0].suite.lexicon is not None:
+        keys["all verbs"] = "newman-etal-2021"
     if any(corrects_words(manifest) for manifest in manifests):
         keys["words"] = "pimentel-meister-2024"
     if any(manifest.counts.n_half_known for manifest in manifests):

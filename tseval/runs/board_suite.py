@@ -99,4 +99,8 @@ def suite_spec(suite: str, board: Path) -> str | Path:
     if suite in available_suites():
         return suite
     beside = Path(os.path.normpath(board.absolute() / suite))
-    return beside if beside.exists() else suite
+    if beside.exists():
+        return beside
+    name, _, method = suite.rpartition(":")
+    beside = Path(os.path.normpath(board.absolute() / name))
+    return f"{beside}:{method}" if name not in ("", *available_suites()) and beside.exists() else suite

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tseval.analysis.rows import ROW
 from tseval.items import ENTRY
+from tseval.questions.inflection import CONTEXT, NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,8 @@ class CachedRun:
         """Return the verdicts, without features."""
         if self._verdicts is None:
             table = self.run.load_verdicts()
-            names = [name for name in table.column_names if name in _NEEDED or name.endswith(ENTRY)]
+            needed = _NEEDED if self.run.manifest.suite.lexicon is None else _NEEDED | {CONTEXT, NUMBER}
+            names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
             self._verdicts = table.select(names)
             if self._before is not None:
                 known = self._before.verdicts()

@@ -39,11 +39,14 @@ SENTENCES: dict[str, pa.DataType] = {
 }
 # Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have;
 # where words were corrected, the sums over their pieces, of which the sentence's is made; first tokens, where
-# the model leaves them unscored; and where scores were normalised, what they were normalised by.
+# the model leaves them unscored; where all verbs of a list are compared after a sentence, the
+# log-probabilities of their forms, and the probability of all that is more probable than each; and where
+# scores were normalised, what they were normalised by.
 SOMETIMES: dict[str, pa.DataType] = {
     **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
     "pieces": pa.list_(pa.float32()),
     "unscored": pa.int64(),
+    **dict.fromkeys(("forms", "before"), pa.list_(pa.float32())),
     "n_tokens": pa.int32(),
     "unigram_logprob": pa.float64(),
 }

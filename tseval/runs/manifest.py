@@ -167,7 +167,8 @@ class SuiteFacts:
     share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
-    data (and in runs from before they were kept).
+    data (and in runs from before they were kept), `lexicon` where no list of verbs is compared (it then does
+    not stand in the file).
     """
 
     name: str
@@ -186,6 +187,7 @@ class SuiteFacts:
     exclude: str | None = None
     excluded: tuple[tuple[str, str], ...] | None = None
     files: Mapping[str, str] | None = None
+    lexicon: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +266,9 @@ class Manifest:
         mapping |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             mapping[name] = asdict(getattr(self, name))
-        if self.suite.inferred is None:
-            del cast("dict[str, Json]", mapping["suite"])["inferred"]
+        for name in ("inferred", "lexicon"):  # such manifests are what they were before there were these
+            if getattr(self.suite, name) is None:
+                del cast("dict[str, Json]", mapping["suite"])[name]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
             del cast("dict[str, Json]", mapping["counts"])["n_half_known"]
         mapping[FIELD] = asdict(self.seal) if self.seal else None

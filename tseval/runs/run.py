@@ -11,15 +11,21 @@ import pyarrow as pa
 
 from tseval.analysis.counts import no_accuracy, tally
 from tseval.analysis.features import refuse_unknown_features
+from tseval.analysis.inflection import InflectedContexts, compared_verbs, with_inflection
 from tseval.analysis.measures import correlate, effects, with_effects
 from tseval.analysis.rows import ROW, as_names
 from tseval.errors import as_html, counted, one_line
 from tseval.items import ENTRY
+from tseval.questions.context_forms import ContextForms
+from tseval.questions.inflection import CONTEXT, NUMBER
 from tseval.runs.logged_means import logged_means, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from tseval.analysis.correctness import Correctness
     from tseval.runs.manifest import Manifest
@@ -81,7 +87,8 @@ class Run:
     def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Correctness]:
         """Count verdicts as `table` does, and keep from which items each row is made.
 
-        Where regions are compared, rows have the columns of `tseval.analysis.measures.EFFECT` too. Only what
+        Where regions are compared, rows have the columns of `tseval.analysis.measures.EFFECT` too; where all
+        verbs of a list are, those of `tseval.analysis.inflection.INFLECTED`, and `n_lemmas`. Only what
         all that takes is read, and nothing else of the verdicts is kept.
 
         Raises:
@@ -95,10 +102,18 @@ class Run:
         regions = self.manifest.key.score == "regions"
         needed = {*ROW, *as_names(by), "correct", "tie", "undecidable", "half_known"}
         needed |= {"better_score", "worse_score"} if regions else set()
+        needed |= set() if self.manifest.suite.lexicon is None else {CONTEXT, NUMBER}
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
         verdicts = _frame(table.select(names))
         rows, answers = tally(verdicts, by)
+        if self.manifest.suite.lexicon is not None:
+            return with_inflection(rows, self.inflected(verdicts, answers.rows)), answers
         return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
+
+    def inflected(self, verdicts: pd.DataFrame, rows: NDArray[np.int64]) -> InflectedContexts:
+        """Return the contexts of verdicts on all verbs of a list, whose rows of a table are given."""
+        pairs = [(sing, plur) for sing, plur, _ in compared_verbs(self.manifest.suite.lexicon or ())]
+        return InflectedContexts.of(verdicts, rows, ContextForms(self.load_sentences()), pairs)
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Count verdicts per construction, and per value of a feature or several, as `tally` does.

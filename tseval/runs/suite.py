@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError, first_line
 from tseval.suites import load_suite
 from tseval.suites.data.exclusions import KNOWN_ERRORS
+from tseval.suites.views import INFLECTION
 
 if TYPE_CHECKING:
     from tseval.items import Suite
@@ -23,8 +24,12 @@ def load_stated_suite(stated: SuiteFacts, spec: str | None = None) -> Suite:
     Raises:
         SuiteError: There is no such suite, or it cannot be read so.
     """
+    name = stated.name
+    if stated.lexicon is not None:  # the suite whose contexts these are
+        name = f"{name.removesuffix(f'_{INFLECTION}')}:{INFLECTION}"
     return load_suite(
-        spec or stated.name,
+        spec or name,
+        lexicon=stated.lexicon,
         seed=stated.seed or 0,
         columns=stated.columns,
         # The items that the manifest lists, unless they are the errors that are known to everyone.

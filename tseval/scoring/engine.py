@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
-from tseval.questions.choices import Asked
+from tseval.questions.inflection import AskedForms
 from tseval.questions.normalisation import LENGTHS, text_length
 from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tseval.questions.choices import Asked
     from tseval.questions.normalisation import Normalised
     from tseval.scoring.scorers import Scorer
 
@@ -68,7 +69,7 @@ def shards(sentences: pa.StringArray, size: int | None = None) -> list[pa.String
 def score_all(
     scorer: Scorer,
     sentences: pa.StringArray,
-    asked: Asked | None = None,
+    asked: Asked | AskedForms | None = None,
     saved: Saved | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Scored:
@@ -100,15 +101,17 @@ def score_all(
     return Scored(table, sum(part.n_contexts for part in parts), n_resumed)
 
 
-def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: int) -> Part:
+def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | AskedForms | None, start: int) -> Part:
     from tseval.scoring.precision import stated_precision  # noqa: PLC0415 - runs are read without torch
 
     before = scorer.n_contexts
     with stated_precision(), model_errors(scorer.card.name, shard):
         if asked is None:
             table = scorer.score(shard)
+        elif isinstance(asked, AskedForms):
+            table = scorer.inflect(shard, asked)
         else:
-            table = scorer.answer(shard, Asked(asked.asks, asked.before[start : start + len(shard)]))
+            table = scorer.answer(shard, asked.take(range(start, start + len(shard))))
     refuse_above_zero(table, scorer.card.name)
     return Part(table, scorer.n_contexts - before)
 

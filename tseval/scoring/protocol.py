@@ -257,6 +257,22 @@ class DistributionModel(Protocol):
 
 
 @runtime_checkable
+class ContextModel(Protocol):
+    """A model that gives the probabilities of its whole vocabulary after many contexts at once."""
+
+    def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Yield the log-probabilities of all tokens after contexts, some contexts at a time.
+
+        Args:
+            encoded: Contexts, as `encode` gives them.
+            batch_tokens: Tokens to read at once, as far as one context allows.
+
+        Returns:
+            Places of the contexts among those encoded, and (contexts, vocabulary) float32.
+        """
+
+
+@runtime_checkable
 class CorrectingModel(TokenModel, Protocol):
     """A model of tokens for which the sum over the tokens of a word is not the word's log-probability."""
 

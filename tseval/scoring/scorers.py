@@ -12,10 +12,22 @@ import torch
 from tseval.errors import ModelError, quoted_text
 from tseval.files import beyond
 from tseval.items import first_too_long
+from tseval.scoring.inflected import (
+    FormWords,
+    distributions,
+    extends_contexts,
+    forms_table,
+    of_those,
+    read_distributions,
+    score_as_sentences,
+    separate_words,
+)
 from tseval.scoring.protocol import (
     UNKNOWN,
     BoundedModel,
+    ContextModel,
     CorrectingModel,
+    DistributionModel,
     Encoded,
     ParticularModel,
     RecurrentModel,
@@ -50,6 +62,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from tseval.questions.choices import Asked, Asks
+    from tseval.questions.inflection import AskedForms
     from tseval.scoring.protocol import Model, ModelCard, TotalModel
     from tseval.scoring.trie import Trie
 
@@ -76,6 +89,7 @@ class Scorer(ABC):
 
     def __init__(self, model: Model, memory: Memory) -> None:
         self.card: ModelCard = model.card
+        self.model = model
         self.n_contexts = 0
         self._memory = memory
         noted = getattr(model, "warnings", None)  # any model may have some; it may grow
@@ -184,6 +198,56 @@ class Scorer(ABC):
             the ask before it (nats, float64, null where there is none).
         """
         raise self._cannot_be_asked()
+
+    def inflect(self, contexts: pa.StringArray, asked: AskedForms) -> pa.Table:
+        """Score one shard of distinct, sorted contexts, and words after each of them.
+
+        Returns:
+            What `score` gives, and for every context `forms`, the log-probability of each word after it
+            (nats, float32), and `before`, the probability of all that is more probable; null for unknown
+            words, and `before` also where the model does not give the probabilities of its whole vocabulary.
+        """
+        table = self.score(contexts)
+        words = FormWords.of(self._encode, self.card, str(contexts[0]), asked.words)
+        logprobs = np.full((len(contexts), len(asked.words)), np.nan)
+        if not isinstance(self.model, (ContextModel, DistributionModel)):
+            logprobs[:, words.known] = score_as_sentences(self.score, contexts, of_those(asked, words.known))
+            return forms_table(table, logprobs, None, words.known)
+        encoded = self._encode(contexts)
+        first = next((word for word, known in zip(asked.words, words.known, strict=True) if known), None)
+        if first is not None and not extends_contexts(self._encode, contexts, encoded, first):
+            raise ModelError(
+                f"{self.card.name} splits a context into other tokens if a word follows, so tseval cannot "
+                f"compare the forms of verbs after {quoted_text(str(contexts[0]))}.\n"
+                "  Use a tokenizer that begins a new token at a space."
+            )
+        begins: np.ndarray | None = getattr(self.model, "word_beginnings", None)
+        single, known = words.single & words.known, words.single & words.known
+        if begins is not None:
+            separate = separate_words(asked, words)
+            single, known = words.known & ~separate, words.known
+            if separate.any():
+                logprobs[:, separate] = score_as_sentences(self.score, contexts, of_those(asked, separate))
+        self._note_forms(asked, words, known)
+        tables = distributions(self.model, encoded, self._memory.at_once)
+        before = read_distributions(tables, logprobs, single, words.ids, begins)
+        self.n_contexts += len(contexts)
+        return forms_table(table, logprobs, before, known)
+
+    def _note_forms(self, asked: AskedForms, words: FormWords, known: np.ndarray) -> None:
+        """Say how many words are not compared, or are slow to score, because they have several pieces."""
+        several = int((words.known & ~words.single).sum())
+        if not several:
+            return
+        note = f"{several:,} of {len(asked.words):,} forms have several sub-word pieces"
+        note += (
+            ". Each has forward passes of its own, which takes time (to compare only verbs of one piece: "
+            "--model-args words=pieces)"
+            if known[~words.single & words.known].any()
+            else ", so their verbs are left out"
+        )
+        if note not in self._noted:
+            self._noted.append(note)
 
     def _cannot_be_asked(self) -> ModelError:
         return ModelError(
@@ -496,6 +560,10 @@ class TotalScorer(Scorer):
         return rows_of_sums(
             sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals, self.card.name
         )
+
+    def inflect(self, contexts: pa.StringArray, asked: AskedForms) -> pa.Table:
+        """Refuse: nothing is known of words after a context."""
+        self.score_tokens(contexts)
 
     def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
         """Refuse: nothing is known of tokens."""

@@ -219,6 +219,19 @@ def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> 
     return Trie(tuple(levels), paths)
 
 
+def trie_of_contexts(
+    tokens: np.ndarray, counts: np.ndarray, *, shared: bool = True
+) -> tuple[Trie, np.ndarray]:
+    """Build a trie that has a node behind every context, so that a model is advanced to the end of each.
+
+    Returns:
+        The trie, and for each context the node of what follows it, counted through all levels, (contexts,).
+    """
+    stops = np.cumsum(counts)
+    trie = build_trie(np.insert(tokens, stops, 0), counts + 1, shared)
+    return trie, trie.paths[np.cumsum(counts + 1) - 1]
+
+
 # Rows advanced together: enough for full speed of a matrix product, few enough to stay in a CPU's cache.
 CONTEXTS_AT_ONCE, CONTEXTS_ON_ACCELERATOR = 1_000, 16_384
 

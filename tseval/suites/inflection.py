@@ -11,7 +11,7 @@ import re
 
 # Singular to plural of verbs; a clitic `'s` is `has` or `is` by its lemma.
 IRREGULAR = {"is": "are", "has": "have", "does": "do"}
-_AUXILIARIES = IRREGULAR | {"was": "were", "isn't": "aren't", "hasn't": "haven't", "doesn't": "don't"}
+AUXILIARIES = IRREGULAR | {"was": "were", "isn't": "aren't", "hasn't": "haven't", "doesn't": "don't"}
 _THIRD_PERSONS = {"be": "is", "have": "has"}
 # What stands before a verb and ends in -s.
 _ADVERBS = {"always", "sometimes", "perhaps", "besides", "nowadays", "afterwards", "towards", "perforce"}
@@ -142,7 +142,7 @@ def right_plural(part: str, lemma: str) -> str | None:
     """
     first, space, rest = lemma.partition(" ")
     if part == "verb":
-        base = _AUXILIARIES.get(first) or (None if first in _ADVERBS else remove_s(first))
+        base = AUXILIARIES.get(first) or (None if first in _ADVERBS else remove_s(first))
         return None if base is None else base + space + rest
     listed = listed_plural(lemma)
     return add_s(lemma) if listed is None and _NO_BARE_S.search(lemma.lower()) else listed

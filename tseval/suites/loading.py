@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tseval.errors import SuiteError
+from tseval.suites.all_verbs import InflectionSuite
 from tseval.suites.data.suite import DataSuite
 from tseval.suites.formal.suite import FormalSuite
 from tseval.suites.lookup import locate_suite
 from tseval.suites.opened import OpenedSuite, Request, Selection, SuiteKind
-from tseval.suites.views import VIEWS, ViewedSuite
+from tseval.suites.views import INFLECTION, VIEWS, ViewedSuite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +31,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     tokenise: bool = False,
     columns: Mapping[str, str] | None = None,
     exclude: Exclude | None = None,
+    lexicon: str | Path | Sequence[str] | None = None,
 ) -> Suite:
     """Load a suite: all its items, or some, expanding only these.
 
@@ -47,6 +50,8 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
             (`tseval.suites.data.roles`). None for names that are known.
         exclude: Items of data to leave out: `known-errors`, which is what its authors and readers found, the
             path of a list, or pairs of a case and an id (`tseval.suites.data.entries`).
+        lexicon: Of `SUITE:inflection`, the verbs to compare: path of a table with the columns `sing` and
+            `plur`, `unimorph:FILE`, or rows of a list; None for the English list that comes with tseval.
 
     Raises:
         SuiteError: No such suite, case or column; a limit or sample below 1.
@@ -54,7 +59,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     """
     selection = Selection((cases,) if isinstance(cases, str) else cases, limit, sample, seed)
     selection.check()
-    suite = _open(spec, columns, exclude, tokenise).load(selection)
+    suite = _open(spec, columns, exclude, tokenise, lexicon).load(selection)
     return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
 
 
@@ -91,9 +96,17 @@ def _open(
     columns: Mapping[str, str] | None = None,
     exclude: Exclude | None = None,
     tokenise: bool = False,
+    lexicon: str | Path | Sequence[str] | None = None,
 ) -> OpenedSuite:
     """Find a suite, and open it as the first kind that knows what is there."""
     place, method = (spec, None) if FormalSuite.opens(spec) else locate_suite(spec)
+    if method == INFLECTION:
+        return InflectionSuite(_open(place, columns, exclude, tokenise), lexicon)
+    if lexicon is not None:
+        raise SuiteError(
+            f"--lexicon lists verbs for SUITE:{INFLECTION}, but the suite is {str(spec)!r}.\n"
+            f"  Write {spec}:{INFLECTION}, or leave out --lexicon."
+        )
     if method in VIEWS:
         return ViewedSuite(_open(place, columns, exclude, tokenise), method)
     kind = next(kind for kind in _kinds() if kind.opens(place))

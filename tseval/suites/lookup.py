@@ -13,7 +13,7 @@ from tseval.suites.data.fetching import fetch_suite
 from tseval.suites.data.folders import is_data, not_a_suite
 from tseval.suites.data.kinds import methods_of
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, names_language, parse_language
-from tseval.suites.views import VIEWS
+from tseval.suites.views import METHODS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -99,7 +99,7 @@ def locate_suite(spec: str | Path) -> tuple[Path, str | None]:
         return find_suite(spec), None
     name, _, method = spec.rpartition(":")
     path = find_suite(name)
-    methods = (*VIEWS, *methods_of(path))
+    methods = (*METHODS, *methods_of(path))
     if method not in methods:
         raise SuiteError(f"{name}: no method {method!r}.\n  {suggest(method, methods, 'Methods')}")
     return path, method

@@ -153,6 +153,11 @@ VIEWS = {
 }
 
 
+# Not a question about each pair, but about all verbs of a list (`tseval.suites.all_verbs`).
+INFLECTION = "inflection"
+METHODS = (*VIEWS, INFLECTION)
+
+
 def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) -> Suite:
     """Return a suite with another question about every item.
 
@@ -205,7 +210,7 @@ class ViewedSuite(OpenedSuite):
 
 
 def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
-    pairs = list(_pairs(case, view, terminator))
+    pairs = list(pairs_of(case, terminator, whole=view.whole))
     if view.needs_number:
         numbers = numbers_asked(case, [pair.forms for pair in pairs])
         pairs = [replace(pair, number=number) for pair, number in zip(pairs, numbers, strict=True)]
@@ -237,7 +242,12 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
     )
 
 
-def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
+def pairs_of(case: Case, terminator: str | None = None, *, whole: bool = False) -> Iterator[Pair]:
+    """Yield the two sentences of every item, each with the terminator if they are shown whole.
+
+    Raises:
+        SuiteError: The case has no pairs, or the sentences of an item do not differ behind their first word.
+    """
     if len(case.contrasts) != 1:
         what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(
@@ -254,7 +264,7 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
             if word != other_word
         )
         critical = next(differ, None)
-        if critical is None or (critical == 0 and not view.whole):
+        if critical is None or (critical == 0 and not whole):
             missing = "word in which they differ" if critical is None else "word before they differ"
             sentence = " ".join(better)
             raise SuiteError(
@@ -262,7 +272,7 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
                 f"but there is no {missing}: {sentence!r}.\n"
                 "  Leave out that item, or choose other cases with --case."
             )
-        if view.whole and terminator:
+        if whole and terminator:
             better, worse = [*better, terminator], [*worse, terminator]
         yield Pair(better, worse, critical)
 

@@ -50,6 +50,7 @@ class Options:
     normalise: str = "none"
     unigrams: str | None = None
     unknown: UnknownRule = "undecidable"
+    lexicon: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,6 +229,7 @@ class UnitScorer:
             suite = load_suite(
                 unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise,
                 columns=options.columns, sample=options.sample, seed=options.seed, exclude=options.exclude,
+                lexicon=options.lexicon,
             )  # fmt: skip
             suite = cluster_data(suite, options.cluster)
         self._suites[wanted] = suite  # behind those that were not used for longer

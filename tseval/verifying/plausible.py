@@ -10,13 +10,15 @@ import pyarrow.compute as pc
 
 from tseval.evidence.columns import flat_column, whole_column
 from tseval.evidence.prefixes import Words, split_words
-from tseval.verdicts import questions_in
+from tseval.questions.choices import Asked
+from tseval.questions.context_forms import ContextForms
+from tseval.questions.inflection import CONTEXTS_AT_ONCE
+from tseval.verdicts import forms_in, questions_in
 from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tseval.questions.choices import Asked
     from tseval.verifying.claim import Claim
     from tseval.verifying.recomputed import Recomputed
 
@@ -45,6 +47,8 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
             raise CheckFailed(f"{value} is infinite or not a number")
         if values.max(initial=-1.0) > ABOVE_ONE:
             raise CheckFailed(f"{value} is {values.max()}, above 0")
+    if forms_in(again.suite) is not None:
+        _check_forms(again.scored, by_words=kind in BY_WORDS)
     summary = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
     if evidence.unit == "sentence" and kind in BY_WORDS:
         raise CheckFailed(
@@ -70,6 +74,32 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
         if kind in PIECED
         else f"{summary}; what follows a prefix has a probability of at most {most:.4f}"
     )
+
+
+def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
+    """Hold the numbers of words that follow a context to what any probabilities must be."""
+    forms = ContextForms(scored)
+    for start in range(0, scored.num_rows, CONTEXTS_AT_ONCE):
+        rows = np.arange(start, min(start + CONTEXTS_AT_ONCE, scored.num_rows))
+        logprobs, before = forms.logprobs(rows), forms.before(rows)
+        known = ~np.isnan(logprobs)
+        numbers, mass = logprobs[known], before[~np.isnan(before)]
+        if not np.isfinite(numbers).all() or numbers.max(initial=-1.0) > ABOVE_ONE:
+            raise CheckFailed("a log-probability in 'forms' is above 0, infinite or not a number")
+        if mass.min(initial=0.0) < 0 or mass.max(initial=0.0) > 1 + ABOVE_ONE:
+            raise CheckFailed("a probability in 'before' is not between 0 and 1")
+        sums = np.exp(np.where(known, logprobs, -np.inf))
+        if by_words and (total := sums.sum(axis=1)).max() > 1 + ABOVE_ONE:
+            context = scored["sentence"][start + int(total.argmax())].as_py()
+            raise CheckFailed(
+                f"the forms after {context!r} have a total probability of {total.max():.4g}, which is above 1"
+            )
+        if np.nanmax(before + sums, initial=0.0) > 1 + ABOVE_ONE and by_words:
+            raise CheckFailed("a form and all that is more probable have a total probability above 1")
+        order = np.argsort(-np.where(known, logprobs, -np.inf), axis=1, kind="stable")
+        rising = np.diff(np.take_along_axis(before, order, axis=1), axis=1)
+        if np.nanmin(rising, initial=0.0) < -ABOVE_ONE:
+            raise CheckFailed("more stands before a form in 'before' than before a less probable form")
 
 
 def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
@@ -142,7 +172,7 @@ def _check_prefixes(
             raise CheckFailed(
                 f"a prefix of {sentence!r} has two different log-probabilities, {apart.max():.3g} nats apart"
             )
-    if (questions := questions_in(again.suite, whole_column(scored, "sentence"))) is not None:
+    if isinstance(questions := questions_in(again.suite, whole_column(scored, "sentence")), Asked):
         _check_answers(scored, words, questions, before, most)
     if claim.manifest.model.kind in PIECED:
         return 0.0

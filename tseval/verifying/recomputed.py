@@ -136,7 +136,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
                 f"the run states that its suite is {name!r}, which is the path of a suite, not its name."
             )
         with without_cache():
-            suite = load_stated_suite(facts, spec or claim.key.suite)
+            suite = load_stated_suite(facts, spec)
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Name the suite of {claim.name} with --suite SUITE, as for tseval run."

@@ -1,0 +1,248 @@
+"""EW and MW of the rows of a table, and how sure they are with other subjects and other verbs.
+
+Both are means over contexts and over lemmas. Contexts share nouns, and all contexts share the lemmas, so two
+crossed factors are drawn: with V_S the variance of the mean over contexts, clustered by their words
+(`Design.spread`), and V_L that over lemmas,
+
+    V = V_S + V_L,    V_L = Σ_l (ψ_l / (1 - h_l))²
+
+h_l is the weight of a lemma in the score, the mean over contexts of 1 / L (EW) or of its share of the
+probability (MW), and ψ_l by how much it moves the mean: the mean over contexts of its weight times how far it
+is from the score. A few verbs, such as *is*, have most of the probability. So the degrees of freedom are not
+L - 1 but 1 / Σ h² - 1, the number of even lemmas that would count as much, or those of V_S if they are fewer.
+What both factors have in common is not subtracted, which makes intervals a little too wide rather than too
+narrow.
+
+Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2); for leaving
+out the common part, Davezies, D'Haultfoeuille & Guyonvarch 2021, "Empirical process results for exchangeable
+arrays", Annals of Statistics 49(2), section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.analysis.design import Design, Factors
+from tseval.analysis.estimates import Average, in_columns, worth
+from tseval.analysis.intervals import quantile, score_interval
+from tseval.questions.inflection import (
+    CONTEXT,
+    CONTEXTS_AT_ONCE,
+    EW,
+    MW,
+    NUMBER,
+    SINGULAR,
+    Lemmas,
+    RightAndWrong,
+    at_mass,
+    equal_votes,
+    probabilities,
+    weighted_votes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from tseval.questions.context_forms import ContextForms
+
+    Values = NDArray[np.float64]
+
+
+# What tables tell of both measures.
+MEASURES = (EW, MW)
+INFLECTED = tuple(f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high", "_se"))
+
+
+@dataclass(frozen=True, slots=True)
+class InflectedContexts:
+    """The distinct contexts of each row of a table, with the numbers of all lemmas after them.
+
+    Attributes:
+        row: Row of the table that a context stands in, counted from 0, (contexts,).
+        place: Its row among the scored sentences, (contexts,).
+        singular: Whether the singular form is right, (contexts,).
+        factors: Lexicon entries of its words, (contexts, factors): none of the published verb's.
+        forms: What the model says of forms after all contexts.
+        lemmas: Places of the forms of all lemmas that the model knows, (lemmas, 2).
+        listed: Which lemmas of the list these are, (lemmas,).
+    """
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int64]
+    singular: NDArray[np.bool_]
+    factors: Factors
+    forms: ContextForms
+    lemmas: NDArray[np.int64]
+    listed: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        verdicts: pd.DataFrame,
+        rows: NDArray[np.int64],
+        forms: ContextForms,
+        pairs: Sequence[tuple[str, str]],
+    ) -> InflectedContexts:
+        """Find the contexts of verdicts, (verdicts,), whose rows of the table are given."""
+        lemmas = Lemmas.of(pairs)
+        places = forms.find(verdicts[CONTEXT].tolist())
+        singular = (verdicts[NUMBER] == SINGULAR).to_numpy(bool)
+        was_scored = places >= 0
+        keys = np.stack((rows, places, singular), axis=1)[was_scored]
+        distinct, first, of_key = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        factors = _of_contexts(Factors.of_verdicts(verdicts).take(was_scored), of_key.reshape(-1), first)
+        known = forms.known()[lemmas.places].all(axis=1)
+        return cls(
+            row=distinct[:, 0].astype(np.int64),
+            place=distinct[:, 1].astype(np.int64),
+            singular=distinct[:, 2].astype(bool),
+            factors=factors,
+            forms=forms,
+            lemmas=lemmas.places[known],
+            listed=np.flatnonzero(known),
+        )
+
+    def tiles(self) -> Iterator[tuple[slice, RightAndWrong]]:
+        """Yield the log-probabilities of right and wrong forms, some contexts at a time."""
+        for here in self._slices():
+            yield here, self._parted(self.forms.logprobs(self.place[here]), here)
+
+    def tiles_with_masses(self) -> Iterator[tuple[slice, RightAndWrong, RightAndWrong]]:
+        """Yield the same, and the probability of all that is more probable than each form."""
+        for here in self._slices():
+            numbers = self.forms.logprobs(self.place[here]), self.forms.before(self.place[here])
+            yield here, *(self._parted(values, here) for values in numbers)  # type: ignore[misc]
+
+    def _slices(self) -> Iterator[slice]:
+        for start in range(0, len(self.row), CONTEXTS_AT_ONCE):
+            yield slice(start, start + CONTEXTS_AT_ONCE)
+
+    def _parted(self, values: Values, here: slice) -> RightAndWrong:
+        return RightAndWrong.of(values, self.lemmas, self.singular[here])
+
+
+def _of_contexts(factors: Factors, context: NDArray[np.int64], first: NDArray[np.int64]) -> Factors:
+    """Keep the factors that each context has one entry of; those of the published verb have several."""
+    n_contexts = len(first)
+    constant = [
+        place
+        for place in range(len(factors.names))
+        if len(np.unique(np.stack((context, factors.codes[:, place]), axis=1), axis=0)) == n_contexts
+    ]
+    return factors.keep(constant).take(first)
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Scores of contexts, and by how much each lemma moves the score of each row.
+
+    Attributes:
+        values: Score of each context, (contexts,).
+        moved: By how much each lemma moves the sum over the contexts of a row, (rows, lemmas).
+        weights: Its weight in that sum, (rows, lemmas).
+    """
+
+    values: Values
+    moved: Values
+    weights: Values
+
+
+def count_votes(contexts: InflectedContexts) -> dict[str, Votes]:
+    """Score all contexts, EW and MW, with the part of each lemma."""
+    n_rows, n_lemmas = int(contexts.row.max(initial=-1)) + 1, len(contexts.lemmas)
+    values = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
+    moved, weights = ({name: np.zeros((n_rows, n_lemmas)) for name in MEASURES} for _ in range(2))
+    for here, logprobs in contexts.tiles() if n_lemmas else ():
+        values[EW][here], values[MW][here] = equal_votes(logprobs), weighted_votes(logprobs)
+        mass = probabilities(logprobs)
+        whole = (mass.right + mass.wrong).sum(axis=1, keepdims=True)
+        shares = (mass.right + mass.wrong) / whole
+        equal = ((logprobs.right > logprobs.wrong) - values[EW][here, None]) / n_lemmas
+        for name, part, weight in (
+            (EW, equal, np.full_like(shares, 1 / n_lemmas)),
+            (MW, mass.right / whole - values[MW][here, None] * shares, shares),
+        ):
+            np.add.at(moved[name], contexts.row[here], part)
+            np.add.at(weights[name], contexts.row[here], weight)
+    return {name: Votes(values[name], moved[name], weights[name]) for name in MEASURES}
+
+
+def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int]) -> Average | None:
+    """Estimate the mean over rows, each counted once, of the scores of their contexts.
+
+    Returns:
+        None where no context was scored, or the model knows no lemma.
+    """
+    inside = np.isin(contexts.row, rows) & ~np.isnan(votes.values)
+    if not inside.any():
+        return None
+    values = votes.values[inside, None]
+    design = Design.of(contexts.factors.take(inside), contexts.row[inside])
+    spread, value = design.spread(values), float(design.means(values)[0])
+    present = [row for row in rows if (contexts.row[inside] == row).any()]
+    sizes = np.array([(contexts.row[inside] == row).sum() for row in present])
+    moved, weights = ((sums[present] / sizes[:, None]).mean(axis=0) for sums in (votes.moved, votes.weights))
+    of_lemmas, df = _of_lemmas(moved, weights)
+    variance = float(spread.variances[0]) + of_lemmas
+    df = min(df, spread.df)
+    value = min(1.0, max(0.0, value))
+    low, high = score_interval(value, worth(values, variance, design), quantile(df))
+    return Average(
+        value, float(np.sqrt(variance)), low, high, df, len(values),
+        {**design.clusters, "lemma": len(moved)}, design.fixed,
+    )  # fmt: skip
+
+
+def _of_lemmas(moved: Values, weights: Values) -> tuple[float, float]:
+    """Return the variance over lemmas, and its degrees of freedom: few where few have most weight."""
+    if len(moved) == 1:  # nothing shows how lemmas vary
+        return 0.0, 1.0
+    variance = float(((moved / np.maximum(1 - weights, 1 / len(moved))) ** 2).sum())
+    return variance, max(1 / float((weights**2).sum()) - 1, 1.0)
+
+
+def with_inflection(rows: pd.DataFrame, contexts: InflectedContexts) -> pd.DataFrame:
+    """Add EW and MW to the rows of a table, with their intervals, and the number of lemmas."""
+    votes = count_votes(contexts)
+    for name in MEASURES:
+        found = [estimate_votes(contexts, votes[name], [row]) for row in range(len(rows))]
+        told = in_columns(found, ("value", "low", "high", "se", "clusters", "fixed"), rows.index)
+        columns = [name, f"{name}_low", f"{name}_high", f"{name}_se"]
+        rows = rows.join(told[["value", "low", "high", "se"]].set_axis(columns, axis=1))
+    return rows.assign(n_lemmas=len(contexts.lemmas))
+
+
+def scores_at_mass(contexts: InflectedContexts, mass: float, *, least: bool) -> dict[str, Values]:
+    """Score contexts, (contexts,), over the most or the least likely part of the probability mass."""
+    scores = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
+    for here, logprobs, before in contexts.tiles_with_masses():
+        scores[EW][here], scores[MW][here] = at_mass(logprobs, before, mass, least=least)
+    return scores
+
+
+def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
+    """Return in what share of contexts each lemma is right, and its share of the probability, (lemmas,).
+
+    Both are means over the rows of the table, each counted once.
+    """
+    n_rows = int(contexts.row.max(initial=-1)) + 1
+    weights = 1 / (len(np.unique(contexts.row)) * np.bincount(contexts.row, minlength=n_rows)[contexts.row])
+    right, shares = np.zeros((2, len(contexts.lemmas)))
+    for here, logprobs in contexts.tiles() if len(contexts.lemmas) else ():
+        mass = probabilities(logprobs)
+        both = mass.right + mass.wrong
+        right += weights[here] @ (logprobs.right > logprobs.wrong)
+        shares += weights[here] @ (both / both.sum(axis=1, keepdims=True))
+    return right, shares
+
+
+def compared_verbs(lexicon: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Return the verbs of a list as a manifest holds it: singular form, plural form, count."""
+    rows = (row.split(" ") for row in lexicon)
+    return [(sing, plur, int(count)) for sing, plur, count in rows]

@@ -1,0 +1,185 @@
+"""`SUITE:inflection`: all verbs of a list in the contexts of a suite's own verbs (Newman et al. 2021)."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tseval.errors import SuiteError
+from tseval.items import suite_digest
+from tseval.questions.inflection import CONTEXT, NUMBER, SINGULAR, Inflection
+from tseval.suites.agreement.examples import PLURAL
+from tseval.suites.data.critical import with_critical
+from tseval.suites.inflection import AUXILIARIES
+from tseval.suites.opened import OpenedSuite
+from tseval.suites.verb_lexicon import UNIMORPH, VerbLexicon, english_pairs, open_lexicon
+from tseval.suites.views import INFLECTION, numbers_asked, pairs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tseval.items import Case, Suite
+    from tseval.suites.opened import Selection
+    from tseval.suites.views import Pair
+
+
+class InflectionSuite(OpenedSuite):
+    """A suite whose contexts are asked about all verbs of a list.
+
+    `lexicon` is what `open_lexicon` takes, or the rows of a list that a manifest holds.
+    """
+
+    def __init__(self, suite: OpenedSuite, lexicon: str | Path | Sequence[str] | None) -> None:
+        self.suite = suite
+        self.lexicon = lexicon
+
+    def load(self, selection: Selection) -> Suite:
+        """Load the suite, and ask about all verbs after every context."""
+        return inflection_suite(self.suite.load(selection), self.lexicon, leave_out=not selection.cases)
+
+
+def inflection_suite(
+    suite: Suite, lexicon: str | Path | Sequence[str] | None = None, *, leave_out: bool = True
+) -> Suite:
+    """Return a suite that compares both forms of all verbs of a list after the words before its own verb.
+
+    Args:
+        suite: Its cases have one contrast of two sentences that differ in the number of a verb.
+        lexicon: Path of a list of verbs, `unimorph:FILE`, rows of a list, or None for the English list.
+        leave_out: Leave out cases that are not about the number of a verb, where there are others.
+
+    Returns:
+        The same items with one label, `context`, and the features `right` and `wrong`, forms of the suite's
+        own verb, and `number`, which says which form is right: a feature of this name, or the number of the
+        noun that the verb agrees with, or else what the form of the suite's own verb says. `left_out` names
+        the cases that are not asked, `lexicon` has the list.
+
+    Raises:
+        SuiteError: No case is about the number of a verb, or the list is unusable.
+    """
+    suite = with_critical(suite)
+    pairs: dict[str, list[Pair]] = {}
+    problems: list[SuiteError] = []
+    contrasted = [case for case in suite.cases if len(case.contrasts) == 1] if leave_out else suite.cases
+    for case in contrasted:
+        with _kept(problems, leave_out):
+            pairs[case.name] = list(pairs_of(case))
+    contrasted = [case for case in contrasted if case.name in pairs]
+    verbs = _opened(lexicon, [(case, pairs[case.name]) for case in contrasted])
+    known = verbs.pairs | english_pairs() | frozenset(AUXILIARIES.items())
+    numbers: dict[str, list[str]] = {}
+    for case in contrasted:
+        with _kept(problems, leave_out):
+            numbers[case.name] = _numbers(case, pairs[case.name], known)
+    about_verbs = {name for name in numbers if _is_about_verbs(pairs[name], numbers[name], known)}
+    if numbers and not about_verbs and lexicon is None:
+        forms = " and ".join(repr(form) for form in pairs[min(numbers)][0].forms)
+        raise SuiteError(
+            f"the sentences of the suite {suite.name!r} differ in words such as {forms}, none of which is in "
+            "the English list of verbs.\n  Name a list of words of the same kind: --lexicon FILE"
+        )
+    asked = [case for case in contrasted if case.name in (about_verbs or numbers)]
+    if not asked:
+        example = f" For example, {problems[0]}" if problems else ""
+        raise SuiteError(
+            f"the suite {suite.name!r} has no case in which two sentences differ in the number of a verb, "
+            f"so :{INFLECTION} has nothing to compare.{example}\n"
+            "  Use a suite about agreement, such as marvin_linzen."
+        )
+    notes = suite.notes
+    if not about_verbs:
+        notes += (
+            f"none of the suite's own words is in the list {verbs.name}: check that they are of one kind",
+        )
+    cases = tuple(_inflected(case, pairs[case.name], numbers[case.name], verbs) for case in asked)
+    names = {case.name for case in cases}
+    return replace(
+        suite,
+        name=f"{suite.name}_{INFLECTION}",
+        title=f"{suite.title}, all verbs",
+        terminator=None,
+        cases=cases,
+        digest=suite_digest(None, cases),
+        score="inflection",
+        left_out=tuple(case.name for case in suite.cases if case.name not in names),
+        lexicon=verbs.rows,
+        notes=notes,
+    )
+
+
+@contextmanager
+def _kept(problems: list[SuiteError], leave_out: bool) -> Iterator[None]:
+    """Keep what is wrong with a case if cases may be left out."""
+    try:
+        yield
+    except SuiteError as error:
+        if not leave_out:
+            raise
+        problems.append(error)
+
+
+def _opened(
+    lexicon: str | Path | Sequence[str] | None, cases: Sequence[tuple[Case, Sequence[Pair]]]
+) -> VerbLexicon:
+    """Open a list of verbs; only one of UniMorph needs to know the suite's own."""
+    if lexicon is not None and not isinstance(lexicon, str | Path):
+        return VerbLexicon.from_rows(lexicon)
+    published: list[tuple[str, str]] = []
+    if str(lexicon).startswith(UNIMORPH):
+        for case, pairs in cases:
+            forms = [pair.forms for pair in pairs]
+            try:
+                numbers = numbers_asked(case, forms)
+            except SuiteError:
+                continue
+            published += {_in_order(pair, number) for pair, number in zip(forms, numbers, strict=True)}
+    return open_lexicon(lexicon, published)
+
+
+def _in_order(forms: tuple[str, str], number: str) -> tuple[str, str]:
+    """Return the singular form first, of a right one and a wrong one."""
+    return forms if number == SINGULAR else (forms[1], forms[0])
+
+
+def _numbers(case: Case, pairs: Sequence[Pair], known: frozenset[tuple[str, str]]) -> list[str]:
+    """Return the number of every item's verb: as the case says it, or as the forms do."""
+    forms = [pair.forms for pair in pairs]
+    try:
+        return numbers_asked(case, forms)
+    except SuiteError:
+        numbers = [
+            SINGULAR if pair in known else PLURAL if (pair[1], pair[0]) in known else "" for pair in forms
+        ]
+        if not all(numbers):
+            raise
+        return numbers
+
+
+def _is_about_verbs(pairs: Sequence[Pair], numbers: Sequence[str], known: frozenset[tuple[str, str]]) -> bool:
+    """Return whether words in which sentences differ are verbs that are known; anaphors and nouns are not."""
+    return any(_in_order(pair.forms, number) in known for pair, number in zip(pairs, numbers, strict=True))
+
+
+def _inflected(case: Case, pairs: Sequence[Pair], numbers: Sequence[str], verbs: VerbLexicon) -> Case:
+    contexts = [" ".join(pair.better[: pair.critical]) for pair in pairs]
+    right, wrong = zip(*(pair.forms for pair in pairs), strict=True)
+    added = {
+        CONTEXT: pa.array(contexts, pa.string()), NUMBER: pa.array(numbers, pa.string()),
+        "right": pa.array(right, pa.string()), "wrong": pa.array(wrong, pa.string()),
+    }  # fmt: skip
+    names = [name for name in case.features.column_names if name not in added]
+    features: dict[str, Any] = {name: case.features[name] for name in names}
+    return replace(
+        case,
+        question=Inflection(
+            tuple((verb.sing, verb.plur) for verb in verbs.verbs),
+            pa.array(right, pa.string()),
+            pa.array(wrong, pa.string()),
+        ),
+        sentences=pa.table({CONTEXT: pa.array(contexts, pa.string())}),
+        features=pa.table(features | added),
+    )
