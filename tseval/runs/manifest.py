@@ -160,6 +160,22 @@ MANIFEST_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class ContextFacts:
+    """The contexts of a run; the fields are those of `Contexts`.
+
+    `digest` is the SHA-256 of the texts, which stand in `contexts.json`.
+    """
+
+    source: str
+    words: int
+    seed: int
+    each: int
+    n_texts: int
+    digest: str
+    tokenise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
@@ -167,7 +183,8 @@ class SuiteFacts:
     share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
-    data (and in runs from before they were kept).
+    data (and in runs from before they were kept), `context` where sentences were scored alone (it then does not
+    stand in the file).
     """
 
     name: str
@@ -186,6 +203,7 @@ class SuiteFacts:
     exclude: str | None = None
     excluded: tuple[tuple[str, str], ...] | None = None
     files: Mapping[str, str] | None = None
+    context: ContextFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +282,9 @@ class Manifest:
         mapping |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             mapping[name] = asdict(getattr(self, name))
-        if self.suite.inferred is None:
-            del cast("dict[str, Json]", mapping["suite"])["inferred"]
+        for name in ("inferred", "context"):
+            if getattr(self.suite, name) is None:  # such manifests are what they were before there was this
+                del cast("dict[str, Json]", mapping["suite"])[name]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
             del cast("dict[str, Json]", mapping["counts"])["n_half_known"]
         mapping[FIELD] = asdict(self.seal) if self.seal else None
@@ -288,7 +307,13 @@ class UnfinishedManifest:
 
 def describe_suite(suite: Suite) -> SuiteFacts:
     """Describe a suite for a manifest."""
-    return SuiteFacts(**{part.name: getattr(suite, part.name) for part in fields(SuiteFacts)})
+    facts = {part.name: getattr(suite, part.name) for part in fields(SuiteFacts)}
+    if (contexts := suite.context) is not None:
+        facts["context"] = ContextFacts(
+            contexts.source, contexts.words, contexts.seed, contexts.each, len(contexts.texts),
+            contexts.digest, contexts.tokenise,
+        )  # fmt: skip
+    return SuiteFacts(**facts)
 
 
 def count_run(suite: Suite, scored: Scored, verdicts: pa.Table, too_long: int = 0) -> Counts:

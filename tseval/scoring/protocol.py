@@ -200,6 +200,25 @@ class WritingModel(Protocol):
 
 
 @runtime_checkable
+class ContextModel(Protocol):
+    """A model that can read a text before every sentence, once for all of them.
+
+    A recurrent model needs no such method: its state after the text is kept.
+    """
+
+    def after(self, sentences: Sequence[str], rules: Writing | None) -> Model:
+        """Return the same model, which reads sentences as they go on from a text.
+
+        Args:
+            sentences: Those of the text, tokens with spaces between them.
+            rules: How a model of natural text writes these tokens; None where they are written already.
+
+        Raises:
+            ModelError: The text is longer than the model reads.
+        """
+
+
+@runtime_checkable
 class ChangingModel(Protocol):
     """A model in memory whose weights may change between two evaluations, as in a training loop."""
 
