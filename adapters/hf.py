@@ -12,8 +12,8 @@ as wide as there.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from tseval.pretrained.options import take_option
 from tseval.pretrained.piece_model import OfPieces
 from tseval.pretrained.pieces import WHITE_SPACE
 from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.read_text import ReadText
 from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
 from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
 from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
@@ -66,13 +67,15 @@ class Method:
     packed: bool  # many contexts share a row; otherwise one sentence a row, rows of equal length together
     tiled_head: bool  # the output matrix is applied by us; otherwise the model's own logits are used
     shared: bool = True  # what two sentences have in common is read once; otherwise each is read whole
+    behind: bool = False  # the text that sentences go on from is read once, and kept
 
     @property
     def name(self) -> str:
         """For the manifest."""
         apart = "rows of equal length" if self.shared else "each sentence whole"
         rows = "packed tree" if self.packed else apart
-        return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
+        text = " behind a text that is read once" if self.behind else ""
+        return f"{rows}{text}, {'tiled' if self.tiled_head else 'own'} head"
 
 
 ALL_METHODS = tuple(
@@ -80,6 +83,9 @@ ALL_METHODS = tuple(
     for packed, shared in ((True, True), (False, True), (False, False))
     for tiled in (True, False)
 )
+
+# Of sentences that go on from a text, which every row would hold otherwise.
+METHODS_BEHIND = tuple(replace(method, behind=True) for method in ALL_METHODS if method.shared)
 
 
 NOISY = 5  # sentences, the long stem among them, that are read once more in a padded batch
@@ -246,6 +252,8 @@ class CausalModel(OfPieces):
 
     encodes_aside = True  # sentences may be split into pieces in one thread while another scores
     windows: tuple[int, int] | None = None  # tokens of a window, and from one to the next; None to read all
+    _text: ReadText | None = None  # what sentences go on from, the last token of it apart; read once
+    _methods_behind: dict[int, Method] | None = None  # by the tokens of the longest sentence, for all texts
 
     def __init__(
         self,
@@ -307,6 +315,27 @@ class CausalModel(OfPieces):
         read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
         return read
 
+    def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
+        """Return the same model, which reads sentences as they go on from a text; see `ContextModel`."""
+        tokens = self._pieces.of_text(sentences, rules)
+        read = copy(self)
+        read.starts = [*self.starts, *tokens]
+        read.n_special = self.n_special + len(tokens)
+        if self.opened.longest is not None and read.n_special >= self.opened.longest:
+            raise ModelError(
+                f"the context has {len(tokens):,} tokens, but {self.card.name} reads at most "
+                f"{self.opened.longest:,} tokens, the sentence included.\n"
+                "  Write a smaller number of words, such as --context-words 100."
+            )
+        read._pieces = self._pieces.inside_text()
+        if self._methods_behind is None:
+            self._methods_behind = {}
+        read._methods_behind, read._methods = self._methods_behind, {}
+        read._text = ReadText(self.opened, read.starts[:-1]) if len(read.starts) > 1 else None
+        if read.starts:  # then nothing is a first token that follows nothing
+            read.card = replace(self.card, protocol={**self.card.protocol, "first_token": "scored"})
+        return read
+
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces; in windows they may be of any length."""
         if self.windows is None:
@@ -361,10 +390,16 @@ class CausalModel(OfPieces):
         if self.windows is not None:
             return self.method
         longest = max(longest, LENGTH)
+        behind = self._methods_behind if self._text is not None else None
+        if behind is not None:  # each text has another longest sentence: few lengths are checked for all
+            longest = -(-longest // LENGTH) * LENGTH
+            if longest in behind:
+                return behind[longest]
         if longest in self._methods:
             return self._methods[longest]
-        methods, limit = ALL_METHODS, attention_limit(self.model.config)
-        if self.method.packed and longest >= limit:
+        methods = ALL_METHODS if self._text is None else (*METHODS_BEHIND, *ALL_METHODS)
+        limit = attention_limit(self.model.config)
+        if self.method.packed and longest + len(self.starts) - 1 >= limit:
             methods = tuple(method for method in ALL_METHODS if not method.packed)
             warning = f"sentences longer than the attention window ({limit} tokens) are scored one in a row"
             if warning not in self.warnings:
@@ -373,6 +408,8 @@ class CausalModel(OfPieces):
         if why and method not in self._methods.values():
             self.warnings.append(f"for sentences of up to {longest} tokens: {why}")
         self._methods[longest] = method
+        if behind is not None:  # checked behind the first text, for all
+            behind[longest] = method
         return method
 
     def score_by(
@@ -398,6 +435,8 @@ class CausalModel(OfPieces):
             counts = counts + (~ended.has_end if behind else 1)
         trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (not self.starts)  # the empty one is read as the start symbol
+        if method.behind and self._text is not None:
+            n_contexts += self._text.n_new
         scores = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
         if self.end is not None:
             last = np.cumsum(counts) - 1 - (not method.shared)
@@ -425,17 +464,21 @@ class CausalModel(OfPieces):
         if not method.shared:
             # A plain pass reads the last token too: behind it stands any, which is not read.
             yield None, True
-        for token in reversed(self.starts[1:]):
+        for token in () if method.behind else reversed(self.starts[1:]):
             yield token, False
 
     @torch.inference_mode()
     def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
         """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
-        contexts = contexts_of(trie, self.starts[0] if self.starts else None)
+        text = self._text if method.behind else None
+        first = self.starts[0 if text is None else -1] if self.starts else None
+        contexts = contexts_of(trie, first)
         n_nodes = sum(len(level.tokens) for level in trie.levels)
         result = np.zeros((n_nodes, 1 + len(parts)), dtype=np.float32)
         if not method.tiled_head:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
+        if text is not None:
+            batch_tokens = text.batch_tokens(batch_tokens, min(ROW_CONTEXTS, batch_tokens))
         batches = path_batches(contexts, batch_tokens)
         if method.packed:
             batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
@@ -449,7 +492,7 @@ class CausalModel(OfPieces):
                 on_device(array, self.model.device)
                 for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
-            inputs = self._inputs(contexts, batch, method.packed)
+            inputs = self._inputs(contexts, batch, method.packed, text)
             with self._products.rerouted(whole=not method.tiled_head):
                 scores.append(score(inputs, positions, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
@@ -457,21 +500,32 @@ class CausalModel(OfPieces):
             result[np.concatenate(nodes)] = torch.cat(scores).cpu().numpy()
         return result
 
-    def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
-        """Lay out a batch; plain rows need no positions."""
+    def _inputs(
+        self, contexts: Contexts, batch: Batch, packed: bool, text: ReadText | None = None
+    ) -> dict[str, Any]:
+        """Lay out a batch, perhaps behind a text; plain rows need no positions."""
         device = self.model.device
         numbers = np.maximum(batch.contexts, 0)
-        inputs = self.opened.inputs(on_device(contexts.tokens[numbers], device))
+        inputs: dict[str, Any] = {**self.opened.inputs(on_device(contexts.tokens[numbers], device))}
+        n_before = 0
+        if text is not None:
+            n_before = text.n_tokens
+            inputs |= {"past_key_values": text.cache_for(len(numbers)), "use_cache": True}
+            if "attention_mask" in inputs:
+                inputs["attention_mask"] = torch.ones(
+                    (len(numbers), n_before + numbers.shape[1]), device=device
+                )
         if packed:
             may = attends(contexts, batch, device)[:, None]
             # Added to the scores of attention: nothing where it may look, the least number elsewhere.
             mask = torch.zeros(may.shape, dtype=self.model.dtype, device=device)
-            inputs["attention_mask"] = mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
-            inputs["position_ids"] = on_device(contexts.depths[numbers], device)
+            mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
+            inputs["attention_mask"] = nn.functional.pad(mask, (n_before, 0))  # all of the text is seen
+            inputs["position_ids"] = on_device(n_before + contexts.depths[numbers], device)
         return inputs
 
     def _tiled_head(
-        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Any], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities through the output matrix of what the layers below give."""
         hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
@@ -488,7 +542,7 @@ class CausalModel(OfPieces):
         return log_shares(logits, rows, *log_sums(hidden, matrix, output.bias, parts))
 
     def _own_head(
-        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Any], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
         logits = self.opened.logits(inputs).flatten(0, 1)

@@ -183,8 +183,8 @@ class SuiteFacts:
     share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
-    data (and in runs from before they were kept), `context` where sentences were scored alone (it then does not
-    stand in the file).
+    data (and in runs from before they were kept), `context` where sentences were scored alone (it then
+    does not stand in the file).
     """
 
     name: str

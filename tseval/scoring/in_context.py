@@ -1,8 +1,8 @@
 """Sentences after other text: a text is read once, then all sentences that stand behind it.
 
 Words, pieces and start symbols are as in running text. A model of words reads its start symbol before every
-sentence, since the lines of its training text stood between such symbols. A model of pieces reads the start of a
-text once, and a space before every sentence. A recurrent state is fresh before the text alone.
+sentence, since the lines of its training text stood between such symbols. A model of pieces reads the start
+of a text once, and a space before every sentence. A recurrent state is fresh before the text alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def scorer_in_context(model: Model, contexts: Contexts, rules: Writing | None, *
     Args:
         model: The model.
         contexts: The texts.
-        rules: How a model of natural text writes the tokens of the texts; None where it reads them as they are.
+        rules: How a model of natural text writes the tokens of the texts; None where it reads them unchanged.
         words: Whether single words matter, as for `scorer_for`.
 
     Raises:
@@ -59,12 +59,14 @@ def scorer_in_context(model: Model, contexts: Contexts, rules: Writing | None, *
         return _InContext(model, lambda text: cast("TokenModel", model.after(text, rules)), contexts, words)
     if isinstance(model, SentenceModel):
         return _InContext(model, lambda text: _SentencesAfter(model, text), contexts, words)
-    gives = "the probability of a token given the words on both sides of it" if isinstance(model, TokenModel) else (
-        "only one log-probability for a whole sentence"
+    gives = (
+        "the probability of a token given the words on both sides of it"
+        if isinstance(model, TokenModel)
+        else ("only one log-probability for a whole sentence")
     )
     raise ModelError(
-        f"--context: {model.card.name} gives {gives}, but a sentence in context needs the log-probability of each "
-        "token, given the words before it.\n"
+        f"--context: {model.card.name} gives {gives}, but a sentence in context needs the log-probability of "
+        "each token, given the words before it.\n"
         "  Leave out --context, or use a causal model, such as hf:FOLDER or a tseval checkpoint."
     )
 
@@ -81,12 +83,14 @@ class _RecurrentInContext(RecurrentScorer):
 
     def _check(self, contexts: Contexts) -> None:
         """Refuse texts that the model does not read, and say how many of their words are unknown."""
-        sentences = pa.array(dict.fromkeys(sentence for text in contexts.texts for sentence in text), pa.string())
+        different = dict.fromkeys(sentence for text in contexts.texts for sentence in text)
+        sentences = pa.array(different, pa.string())
         unreadable = super().too_long(sentences)
         if unreadable.any():
             first = quoted_text(sentences[int(np.argmax(unreadable))].as_py())
             raise ModelError(
-                f"--context {contexts.source}: the contexts have sentences {self.unreadable}, the first {first}.\n"
+                f"--context {contexts.source}: the contexts have sentences {self.unreadable}, the first "
+                f"{first}.\n"
                 "  Choose another --context, or a model that reads these words."
             )
         encoded = self._model.encode(sentences)
@@ -138,9 +142,7 @@ class _RecurrentInContext(RecurrentScorer):
                 continue
             source = np.arange(n_texts)
             source[rows] = n_texts + np.arange(len(rows))
-            state = take(
-                tuple(torch.cat(both) for both in zip(state, advanced, strict=True)), source
-            )
+            state = take(tuple(torch.cat(both) for both in zip(state, advanced, strict=True)), source)
         self.n_contexts += int(lengths.sum())
         self._states = state
         return state
@@ -179,7 +181,9 @@ class _InContext(Scorer):
         tables = []
         for scorer, rows, texts in self._by_text(sentences):
             before = scorer.n_contexts
-            tables.append(scorer.score(texts).set_column(0, "sentence", sentences.slice(rows.start, len(texts))))
+            tables.append(
+                scorer.score(texts).set_column(0, "sentence", sentences.slice(rows.start, len(texts)))
+            )
             self.n_contexts += scorer.n_contexts - before
         return pa.concat_tables(tables).combine_chunks()
 

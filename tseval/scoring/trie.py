@@ -202,8 +202,8 @@ def build_trie(
         tokens: Word ids of all sentences one after the other, (words,) int64.
         lengths: Words of each sentence, (sentences,) int64, each at least 1.
         shared: Whether sentences share the prefixes that they have in common; if not, each has its own.
-        roots: The text that each sentence stands behind, as numbers from 0 of which each occurs, (sentences,);
-            parents in the first level are these. None where all stand behind the same.
+        roots: The text that each sentence stands behind, as numbers from 0 of which each occurs,
+            (sentences,); parents in the first level are these. None where all stand behind the same.
     """
     starts = np.concatenate(([0], np.cumsum(lengths)))[:-1]
     base = int(tokens.max()) + 1 if len(tokens) else 1
@@ -247,8 +247,8 @@ def visit(
 ) -> Iterator[Visit]:
     """Go through all contexts, the empty one first, then level by level.
 
-    So many are advanced at a time as `block` says, or as suit the device of the states. Sentences stand behind
-    the rows of `start`, or behind the start symbol.
+    So many are advanced at a time as `block` says, or as suit the device of the states. Sentences stand
+    behind the rows of `start`, or behind the start symbol.
     """
     state = model.start() if start is None else start
     at_once = CONTEXTS_AT_ONCE if state[0].device.type == "cpu" else CONTEXTS_ON_ACCELERATOR
