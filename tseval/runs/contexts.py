@@ -13,7 +13,6 @@ from tseval.runs.directory import CONTEXTS_FILE
 from tseval.suites import load_suite
 from tseval.suites.context import ContextRequest, in_context
 from tseval.suites.context.in_context import put_into
-from tseval.suites.data.critical import with_critical
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,7 @@ class _Stored:
 
 
 def write_contexts(contexts: Contexts) -> str:
-    """Return the content of `contexts.json`: the sentences of each text, in order, by the numbers of contexts."""
+    """Return the content of `contexts.json`: the sentences of each text, by the numbers of the texts."""
     return json.dumps({"texts": contexts.texts}, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -67,8 +66,8 @@ def in_stated_context(
         folder: The folder of the run, whose texts are taken if they come from a text file that is not here.
 
     Returns:
-        The suite in context, and whether its texts were drawn again; else they are those of the run, held to the
-        digest in its manifest.
+        The suite in context, and whether its texts were drawn again; else they are those of the run, held to
+        the digest in its manifest.
 
     Raises:
         SuiteError: There is no such source, or its texts are other ones.
@@ -90,8 +89,8 @@ def in_stated_context(
     if drawn.context is None or drawn.context.digest != stated.digest:
         actual = "none" if drawn.context is None else drawn.context.digest[:8]
         raise SuiteError(
-            f"the contexts from {request.source} have the digest {actual} on this machine, but the run states "
-            f"{stated.digest[:8]}.\n"
+            f"the contexts from {request.source} have the digest {actual} on this machine, but the run "
+            f"states {stated.digest[:8]}.\n"
             "  Name the source of the contexts as for tseval run: --context SOURCE"
         )
     # The name is the one that the run states: a path may have been given for it here.
@@ -108,8 +107,3 @@ def _is_file(source: str) -> bool:
     except SuiteError:
         return True
     return False
-
-
-def whole_suite(load: Callable[[], Suite]) -> Callable[[], Suite]:
-    """Return what loads a whole suite with what its items share, where its data do not say so."""
-    return lambda: with_critical(load())

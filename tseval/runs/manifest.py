@@ -384,6 +384,8 @@ def contradiction(manifest: Manifest) -> str | None:
         "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,
         "model.protocol from key.protocol": model.protocol == key.protocol,
         "key.protocol from possible keys of a protocol": not key.hidden,
+        "key.protocol from suite.context": suite.context is None
+        or key.protocol.get("context_digest") == suite.context.digest[:16],
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,
