@@ -64,7 +64,8 @@ _STATUS = "status"
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
-    n_contexts: int, engine_name: str, workers: int | None, out: Path | None, resume: bool, as_json: bool, quiet: bool,
+    n_contexts: int, engine_name: str, workers: int | None, out: Path | None, resume: bool, as_json: bool,
+    quiet: bool,
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score many models on many suites, in parallel.
