@@ -88,7 +88,8 @@ ALL_METHODS = tuple(
 METHODS_BEHIND = tuple(replace(method, behind=True) for method in ALL_METHODS if method.shared)
 
 
-NOISY = 5  # sentences, the long stem among them, that are read once more in a padded batch
+# Sentences, the long stem among them, that are read once more in a padded batch; fewer behind a text.
+NOISY, NOISY_BEHIND = 5, 2
 HEADS = 64  # hidden states whose logits are computed with the output matrix in tiles, and whole
 
 
@@ -110,7 +111,11 @@ def choose_method(
     """
     around = max(1, len(causal.starts)) + (causal.end is not None)
     most = (causal.opened.longest or length + around) - around
-    sentences = _sentences(causal, min(length, most), min(ROW_CONTEXTS, batch_tokens))
+    # Behind a text a plain pass takes long, and how rows are filled was checked when the model was opened.
+    row, noisy = min(ROW_CONTEXTS, batch_tokens), NOISY
+    if methods[0].behind:
+        row, noisy = 1, NOISY_BEHIND
+    sentences = _sentences(causal, min(length, most), row)
     with wide_logits(causal.opened.model) as hidden:
         expected = _plain(causal, sentences)
         states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
@@ -119,7 +124,7 @@ def choose_method(
             f"the model computes numbers that are not finite in {causal.opened.dtype}.\n"
             "  Some models need a wider number format: try --model-args dtype=float32"
         )
-    noise = _noise(causal, sentences[:NOISY], expected)  # of the model's own logits, which may be rounded
+    noise = _noise(causal, sentences[:noisy], expected)  # of the model's own logits, which may be rounded
     dtype = causal.opened.rounded_to
     half = len(sentences[0]) // 2  # up to where the second goes on in another way
     if not within_noise(expected[0][:half] - expected[1][:half], noise, dtype):
@@ -253,7 +258,6 @@ class CausalModel(OfPieces):
     encodes_aside = True  # sentences may be split into pieces in one thread while another scores
     windows: tuple[int, int] | None = None  # tokens of a window, and from one to the next; None to read all
     _text: ReadText | None = None  # what sentences go on from, the last token of it apart; read once
-    _methods_behind: dict[int, Method] | None = None  # by the tokens of the longest sentence, for all texts
 
     def __init__(
         self,
@@ -287,6 +291,8 @@ class CausalModel(OfPieces):
         if warning:
             self.warnings.append(warning)
         self._methods = {LENGTH: self.method}
+        # Behind texts, by the tokens of the longest sentence, and by how often the text is twice as long.
+        self._methods_behind: dict[tuple[int, int], Method] = {}
         token = spell_starts(self.tokenizer, self.starts)
         protocol: dict[str, OptionValue] = {
             "bos": token,
@@ -328,9 +334,7 @@ class CausalModel(OfPieces):
                 "  Write a smaller number of words, such as --context-words 100."
             )
         read._pieces = self._pieces.inside_text()
-        if self._methods_behind is None:
-            self._methods_behind = {}
-        read._methods_behind, read._methods = self._methods_behind, {}
+        read._methods = {}
         read._text = ReadText(self.opened, read.starts[:-1]) if len(read.starts) > 1 else None
         if read.starts:  # then nothing is a first token that follows nothing
             read.card = replace(self.card, protocol={**self.card.protocol, "first_token": "scored"})
@@ -390,11 +394,12 @@ class CausalModel(OfPieces):
         if self.windows is not None:
             return self.method
         longest = max(longest, LENGTH)
-        behind = self._methods_behind if self._text is not None else None
-        if behind is not None:  # each text has another longest sentence: few lengths are checked for all
+        checked = None
+        if self._text is not None:  # each text has another longest sentence: few lengths are checked for all
             longest = -(-longest // LENGTH) * LENGTH
-            if longest in behind:
-                return behind[longest]
+            checked = longest, self._text.n_tokens.bit_length()
+            if checked in self._methods_behind:
+                return self._methods_behind[checked]
         if longest in self._methods:
             return self._methods[longest]
         methods = ALL_METHODS if self._text is None else (*METHODS_BEHIND, *ALL_METHODS)
@@ -408,8 +413,8 @@ class CausalModel(OfPieces):
         if why and method not in self._methods.values():
             self.warnings.append(f"for sentences of up to {longest} tokens: {why}")
         self._methods[longest] = method
-        if behind is not None:  # checked behind the first text, for all
-            behind[longest] = method
+        if checked is not None:
+            self._methods_behind[checked] = method
         return method
 
     def score_by(
