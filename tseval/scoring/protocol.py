@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, TsevalError, counted, first_line, one_line, quoted_text
 from tseval.formats import Json  # noqa: TC001 - manifests are read into a ModelCard
+from tseval.writing import without_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -469,7 +470,8 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
         raise
     except Exception as error:  # a model may raise anything
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        some = f"{counted(len(sentences), 'sentence')}, the first {quoted_text(str(sentences[0]), 40)}"
+        first = quoted_text(without_context(str(sentences[0])), 40)
+        some = f"{counted(len(sentences), 'sentence')}, the first {first}"
         raise ModelError(
             f"{who} raised a Python error while tseval scored {some}:\n"
             f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
@@ -480,14 +482,16 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
     """Say that a log-probability is infinite, or no number."""
     return wrong_output(
-        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}, but the "
+        f"{who} returned the log-probability {value} for the sentence "
+        f"{quoted_text(without_context(sentence))}, but the "
         "number must be finite"
     )
 
 
 def _above_zero(value: float, sentence: str, who: str) -> ModelError:
     return ModelError(
-        f"{who} returned the log-probability {value:.4g} in the sentence {quoted_text(sentence)}, but a "
+        f"{who} returned the log-probability {value:.4g} in the sentence "
+        f"{quoted_text(without_context(sentence))}, but a "
         "log-probability above 0 means a probability above 1.\n"
         "  Return natural logarithms of probabilities, not logits, surprisals or probabilities.\n"
         "  To check the model: tseval check-model MODEL"
