@@ -138,13 +138,12 @@ def for_analysis(
 
 def _refuse_other_contexts(runs: Sequence[Run]) -> None:
     """Refuse runs whose items cannot be paired, because they have different numbers of contexts."""
-    numbers = {run: 1 if (facts := run.manifest.suite.context) is None else facts.each for run in runs}
-    first, *others = runs
-    for run in others:
-        if numbers[run] != numbers[first]:
+    numbers = [1 if (facts := run.manifest.suite.context) is None else facts.each for run in runs]
+    for run, number in zip(runs, numbers, strict=True):
+        if number != numbers[0]:
             raise RunError(
-                f"{run.name} has {counted(numbers[run], 'context')} for each item, but {first.name} has "
-                f"{numbers[first]:,}, so tseval cannot pair their items.\n"
+                f"{run.name} has {counted(number, 'context')} for each item, but {runs[0].name} has "
+                f"{numbers[0]:,}, so tseval cannot pair their items.\n"
                 "  Score both with the same number of --contexts, or write tseval analyze context."
             )
 

@@ -87,6 +87,11 @@ def in_context(
         )
     if request.words == 0:
         return suite
+    if any(CONTEXT in case.entries.column_names for case in suite.cases):
+        raise SuiteError(
+            f"--context: the suite {suite.name} already has a lexical factor {CONTEXT!r}, the name that tseval "
+            "gives to the contexts of items.\n  Give the factor of the suite another name."
+        )
     drawn = _draw(suite, request, whole or suite, tokenise)
     if not drawn.texts:
         return suite
