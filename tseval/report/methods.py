@@ -204,7 +204,7 @@ def _context(manifest: Manifest) -> Iterator[str]:
     place, _, label = facts.source.partition("#")
     kind = f"{latex(label)} " if label else ""
     sources = {
-        "same": f"{kind}sentences of other items of the same case, which shared no lexicon entry with the item",
+        "same": f"{kind}sentences of other items of the same case, which shared no lexicon entry with it",
         "other": f"{kind}sentences of items of another case",
     }
     source = sources.get(place, f"{kind}text from {breakable_latex(place)}")
@@ -213,8 +213,8 @@ def _context(manifest: Manifest) -> Iterator[str]:
         f"Each item was scored in {each}: both sentences followed the same {facts.words:,} words of {source}."
     )
     yield (
-        f"The contexts ({facts.n_texts:,} in all, random seed {facts.seed}) were read as running text, and only "
-        "the log-probability of the sentence itself, given its context, counted."
+        f"The contexts ({facts.n_texts:,} in all, random seed {facts.seed}) were read as running text, and "
+        "only the log-probability of the sentence itself, given its context, counted."
     )
 
 

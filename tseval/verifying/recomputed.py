@@ -90,7 +90,7 @@ def recompute(
         )
     clustered, are_drawn = _with_factors(suite, claim), True
     if claim.manifest.suite.context is not None:
-        suite, are_drawn = _in_context_again(claim, clustered, spec, context, folder)
+        suite, are_drawn = _in_context_again(claim, with_critical(clustered), spec, context, folder)
         clustered = suite
     hold_sizes(claim.manifest.suite, suite)
     sentences = sentences_of(suite)

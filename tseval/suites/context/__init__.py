@@ -6,7 +6,7 @@ and `in_context` chooses the texts of each item.
 Source: Sinha et al. 2023, "Language model acceptability judgements are not always robust to context", ACL.
 """
 
-from tseval.suites.context.in_context import in_context
+from tseval.suites.context.in_context import in_context, suite_in_context
 from tseval.suites.context.requests import ContextRequest, context_requests
 
-__all__ = ["ContextRequest", "context_requests", "in_context"]
+__all__ = ["ContextRequest", "context_requests", "in_context", "suite_in_context"]

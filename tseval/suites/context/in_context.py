@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted
-from tseval.items import CONTEXT, Contexts, as_entries, take_rows
-from tseval.suites.context.requests import OTHER, SAME
+from tseval.items import CONTEXT, Contexts, Suite, as_entries, take_rows
+from tseval.suites.context.requests import DEFAULT_WORDS, OTHER, SAME, ContextRequest
 from tseval.suites.context.same_case import touched_parts
 from tseval.suites.context.texts import (
     FEWEST,
@@ -29,17 +29,18 @@ from tseval.suites.context.texts import (
     too_short,
     words_of_lines,
 )
+from tseval.suites.data.critical import with_critical
 from tseval.suites.loading import load_suite
 from tseval.suites.views import ITEM
 from tseval.writing import IN_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from tseval.items import Case, Suite
-    from tseval.suites.context.requests import ContextRequest
+    from tseval.items import Case
     from tseval.suites.context.texts import Source, Text
     from tseval.writing import Writing
 
@@ -89,8 +90,8 @@ def in_context(
         return suite
     if any(CONTEXT in case.entries.column_names for case in suite.cases):
         raise SuiteError(
-            f"--context: the suite {suite.name} already has a lexical factor {CONTEXT!r}, the name that tseval "
-            "gives to the contexts of items.\n  Give the factor of the suite another name."
+            f"--context: the suite {suite.name} already has a lexical factor {CONTEXT!r}, the name that "
+            "tseval gives to the contexts of items.\n  Give the factor of the suite another name."
         )
     drawn = _draw(suite, request, whole or suite, tokenise)
     if not drawn.texts:
@@ -100,6 +101,38 @@ def in_context(
         drawn.source, n_words, request.seed, request.each, tuple(drawn.texts), drawn.writing, tokenise
     )
     return put_into(suite, contexts, drawn.choices)
+
+
+def suite_in_context(
+    suite: str | Path | Suite,
+    source: str | Path,
+    *,
+    words: int | None = None,
+    seed: int = 0,
+    contexts: int = 1,
+    tokenise: bool = False,
+) -> Suite:
+    """Return a suite whose items `tseval.evaluate` scores in contexts, as `tseval run --context` does.
+
+    Args:
+        suite: As `tseval.load_suite` gives it, or its name.
+        source: `same`, `other`, `SUITE`, each perhaps with `#LABEL`, or the path of a text file.
+        words: Length of each context in words; None for 100, or for the whole of a text file.
+        seed: Random seed for the sentences of the contexts.
+        contexts: Number of contexts that each item is scored in.
+        tokenise: Whether to split the words of a data set or a text file into Penn Treebank tokens.
+
+    Raises:
+        SuiteError: There is no such source, or it has too few sentences, or its texts contain an item.
+    """
+    loaded = with_critical(suite if isinstance(suite, Suite) else load_suite(suite))
+    request = ContextRequest(str(source), words, seed, contexts)
+    if words is None and not request.is_text:
+        request = replace(request, words=DEFAULT_WORDS)
+    whole = loaded
+    if loaded.clusters or not loaded.complete:
+        whole = with_critical(load_suite(loaded.name, columns=loaded.columns))
+    return in_context(loaded, request, whole, tokenise=tokenise)
 
 
 def put_into(suite: Suite, contexts: Contexts, choices: Choices | None = None) -> Suite:
