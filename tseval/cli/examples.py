@@ -11,7 +11,8 @@ EXAMPLES = {
     "run": """\
 tseval run --model bundled:lstm            # comes with tseval
 tseval run --model drnn.pt --suite ./mine  # your checkpoint, your suite
-tseval run --model hf:gpt2 --limit 50      # a quick look: 50 items a case""",
+tseval run --model hf:gpt2 --limit 50      # a quick look: 50 items a case
+tseval run --model drnn.pt --context same --context-words 0,100  # in context""",
     "sweep": """\
 tseval sweep --model lstm.pt --model drnn.pt --suite marvin_linzen -o runs/two
 tseval sweep --model 'ckpt/step*.pt' --limit 50  # each checkpoint
