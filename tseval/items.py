@@ -235,7 +235,7 @@ def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str
 
 
 @dataclass(frozen=True, slots=True)
-class Contexts:
+class SuiteContexts:
     """Texts that the sentences of a suite are scored after, such as 400 words of grammatical sentences.
 
     Attributes:
@@ -330,7 +330,7 @@ class Suite:
     excluded: tuple[tuple[str, str], ...] | None = None
     files: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
-    context: Contexts | None = None
+    context: SuiteContexts | None = None
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

@@ -274,3 +274,30 @@ def test_means_and_single_words_count_the_words_of_the_sentence_alone():
     case = suite.cases[0]
     critical = [words[f"{text} ."][2] for text in case.sentences["grammatical"].to_pylist()]
     np.testing.assert_allclose(run.verdicts["better_score"][: case.n_items], critical)
+
+
+class Stops(Lengths):
+    """Stops after a number of calls, as if the user had pressed Ctrl-C."""
+
+    def __init__(self, n_calls):
+        self.left = n_calls
+
+    def word_logprobs(self, sentences):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().word_logprobs(sentences)
+
+
+def test_a_stopped_run_goes_on_where_it_was_and_writes_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("tseval.scoring.engine.SHARD", 20)
+    suite = after(ContextRequest("same", 9))
+    with pytest.raises(KeyboardInterrupt):
+        tseval.evaluate(Stops(9), suite, out=tmp_path / "stopped")
+    saved = len(list((tmp_path / "stopped/parts").iterdir()))
+    assert 0 < saved < 4
+    run = tseval.evaluate(Stops(99), suite, out=tmp_path / "stopped", resume=True)
+    assert run.manifest.counts.resumed_sentences == 20 * saved
+    tseval.evaluate(Stops(99), suite, out=tmp_path / "whole")
+    for name in run.manifest.files:
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

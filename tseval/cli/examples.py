@@ -11,8 +11,7 @@ EXAMPLES = {
     "run": """\
 tseval run --model bundled:lstm            # comes with tseval
 tseval run --model drnn.pt --suite ./mine  # your checkpoint, your suite
-tseval run --model hf:gpt2 --limit 50      # a quick look: 50 items a case
-tseval run --model drnn.pt --context same --context-words 0,100  # in context""",
+tseval run --model hf:gpt2 --limit 50      # a quick look: 50 items a case""",
     "sweep": """\
 tseval sweep --model lstm.pt --model drnn.pt --suite marvin_linzen -o runs/two
 tseval sweep --model 'ckpt/step*.pt' --limit 50  # each checkpoint
@@ -90,6 +89,9 @@ tseval analyze robustness runs/a --counts-from train.txt""",
     "analyze trajectory": """\
 tseval analyze trajectory runs/gpt2 --figure steps.svg
 tseval analyze trajectory runs/gpt2 --over tokens""",
+    "analyze context": """\
+tseval analyze context runs/context
+tseval analyze context runs/context --figure context.svg""",
     "analyze attractors": """\
 tseval analyze attractors runs/lstm runs/drnn --figure attractors.svg
 tseval analyze attractors runs/lstm --distance 7""",

@@ -37,11 +37,10 @@ suite_options = take_all([
 ])  # fmt: skip
 context_options = take_all([
     click.option("--context", metavar="SOURCE",
-                 help="Score each sentence after other text. SOURCE is same (other items of the same case, "
-                      "with other words), other (items of other cases), SUITE (sentences of a suite that "
-                      "are better in some pair), or a text file with one sentence a line. For sentences "
-                      "with one label, add it to same, other or SUITE: same#ungrammatical, "
-                      "blimp#grammatical (default: no context)."),
+                 help="Score each sentence after other text (default: no context). same: sentences of the "
+                      "same case, with other words. other: sentences of other cases. SUITE: sentences of "
+                      "any suite. FILE: a text file, one sentence a line. Add #grammatical or "
+                      "#ungrammatical to choose sentences, as in same#ungrammatical."),
     click.option("--context-words", metavar="N,...",
                  help="Length of the context in words: one or several numbers, such as 0,100,400. Each "
                       "makes a run of its own (default: 100, or the whole of a text file)."),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tseval.formats import Json
-    from tseval.items import Contexts, Suite
+    from tseval.items import Suite, SuiteContexts
     from tseval.writing import Writing
 
 
@@ -96,7 +96,7 @@ def with_protocol(model: Model, parts: Mapping[str, Json]) -> Model:
     return changed
 
 
-def in_context(model: Model, contexts: Contexts) -> Model:
+def in_context(model: Model, contexts: SuiteContexts) -> Model:
     """Return the same model, whose card says which contexts sentences are read in.
 
     Behind a text, a model without a start symbol scores first tokens too.

@@ -112,7 +112,7 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
 
 @dataclass(frozen=True, slots=True)
 class _ContextProtocol:
-    """What a protocol says of contexts, as `Contexts.describe` has it."""
+    """What a protocol says of contexts, as `SuiteContexts.describe` has it."""
 
     context: str
     context_words: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, SuiteError, first_line
 from tseval.formats import ContentError, checked, read_json
-from tseval.items import Contexts
+from tseval.items import SuiteContexts
 from tseval.runs.directory import CONTEXTS_FILE
 from tseval.suites import load_suite
 from tseval.suites.context import ContextRequest, in_context
@@ -29,7 +29,7 @@ class _Stored:
     texts: tuple[tuple[str, ...], ...]
 
 
-def write_contexts(contexts: Contexts) -> str:
+def write_contexts(contexts: SuiteContexts) -> str:
     """Return the content of `contexts.json`: the sentences of each text, by the numbers of the texts."""
     return json.dumps({"texts": contexts.texts}, ensure_ascii=False, indent=1) + "\n"
 
@@ -78,7 +78,7 @@ def in_stated_context(
         drawn = in_context(suite, request, whole(), tokenise=stated.tokenise)
     except SuiteError as error:
         if source is None and folder is not None and (texts := read_contexts(folder)):
-            contexts = Contexts(
+            contexts = SuiteContexts(
                 stated.source, stated.words, stated.seed, stated.each, texts, None, stated.tokenise
             )
             if contexts.digest == stated.digest and _is_file(stated.source):

@@ -161,7 +161,7 @@ MANIFEST_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ContextFacts:
-    """The contexts of a run; the fields are those of `Contexts`.
+    """The contexts of a run; the fields are those of `SuiteContexts`.
 
     `digest` is the SHA-256 of the texts, which stand in `contexts.json`.
     """

@@ -30,13 +30,13 @@ from tseval.writing import without_boundaries
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tseval.items import Contexts
+    from tseval.items import SuiteContexts
     from tseval.scoring.protocol import Model, PrefixState
     from tseval.scoring.trie import Trie
     from tseval.writing import Writing
 
 
-def scorer_in_context(model: Model, contexts: Contexts, rules: Writing | None, *, words: bool) -> Scorer:
+def scorer_in_context(model: Model, contexts: SuiteContexts, rules: Writing | None, *, words: bool) -> Scorer:
     """Return the scorer of a model for sentences that stand behind texts, which each names by its number.
 
     Args:
@@ -74,14 +74,14 @@ def scorer_in_context(model: Model, contexts: Contexts, rules: Writing | None, *
 class _RecurrentInContext(RecurrentScorer):
     """Starts from the states after the texts, which are read side by side, once."""
 
-    def __init__(self, model: RecurrentModel, contexts: Contexts) -> None:
+    def __init__(self, model: RecurrentModel, contexts: SuiteContexts) -> None:
         super().__init__(model)
         self._contexts = contexts
         self._states: PrefixState | None = None
         self._between = _start_symbol(model)
         self._check(contexts)
 
-    def _check(self, contexts: Contexts) -> None:
+    def _check(self, contexts: SuiteContexts) -> None:
         """Refuse texts that the model does not read, and say how many of their words are unknown."""
         different = dict.fromkeys(sentence for text in contexts.texts for sentence in text)
         sentences = pa.array(different, pa.string())
@@ -167,7 +167,7 @@ class _InContext(Scorer):
     """Scores the sentences behind each text with a model that has read it; texts come one after another."""
 
     def __init__(
-        self, model: Model, after: Callable[[Sequence[str]], Model], contexts: Contexts, words: bool
+        self, model: Model, after: Callable[[Sequence[str]], Model], contexts: SuiteContexts, words: bool
     ) -> None:
         super().__init__(model, Memory(1, "sentences"))
         self._after, self._contexts, self._words = after, contexts, words

@@ -18,8 +18,8 @@ from tseval.items import (
     HALF_KNOWN,
     INDEPENDENT,
     Case,
-    Contexts,
     Suite,
+    SuiteContexts,
     choose_rows,
     cluster_by,
     suite_digest,
@@ -139,7 +139,10 @@ def _in_context_again(
     assert stated is not None
     if folder is not None:
         texts = read_contexts(folder)
-        if Contexts(stated.source, stated.words, stated.seed, stated.each, texts).digest != stated.digest:
+        if (
+            SuiteContexts(stated.source, stated.words, stated.seed, stated.each, texts).digest
+            != stated.digest
+        ):
             raise CheckFailed(
                 f"the texts in {CONTEXTS_FILE} have another digest than the manifest states for the contexts"
             )

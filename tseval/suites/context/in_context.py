@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted
-from tseval.items import CONTEXT, Contexts, Suite, as_entries, take_rows
+from tseval.items import CONTEXT, Suite, SuiteContexts, as_entries, take_rows
 from tseval.suites.context.requests import DEFAULT_WORDS, OTHER, SAME, ContextRequest
 from tseval.suites.context.same_case import touched_parts
 from tseval.suites.context.texts import (
@@ -97,7 +97,7 @@ def in_context(
     if not drawn.texts:
         return suite
     n_words = sum(len(sentence.split()) for sentence in drawn.texts[0])
-    contexts = Contexts(
+    contexts = SuiteContexts(
         drawn.source, n_words, request.seed, request.each, tuple(drawn.texts), drawn.writing, tokenise
     )
     return put_into(suite, contexts, drawn.choices)
@@ -135,7 +135,7 @@ def suite_in_context(
     return in_context(loaded, request, whole, tokenise=tokenise)
 
 
-def put_into(suite: Suite, contexts: Contexts, choices: Choices | None = None) -> Suite:
+def put_into(suite: Suite, contexts: SuiteContexts, choices: Choices | None = None) -> Suite:
     """Return a suite whose items are scored in given contexts; without choices, in any text of a file."""
     every = range(len(contexts.texts))
     containing = _Containing(suite, contexts, is_text=choices is None)
@@ -295,7 +295,7 @@ def _number_of(text: str) -> int:
 
 
 def _case_in_context(
-    case: Case, contexts: Contexts, choices: Sequence[Sequence[int]], containing: _Containing
+    case: Case, contexts: SuiteContexts, choices: Sequence[Sequence[int]], containing: _Containing
 ) -> Case:
     """Repeat each item of a case for its contexts, and number them."""
     each, avoided = contexts.each, containing.of_case(case)
@@ -344,7 +344,7 @@ class _Containing:
     Contexts of a suite are made of sentences; in those of a text file, an item may stand anywhere.
     """
 
-    def __init__(self, suite: Suite, contexts: Contexts, is_text: bool) -> None:
+    def __init__(self, suite: Suite, contexts: SuiteContexts, is_text: bool) -> None:
         self._contexts: dict[str, set[int]] = {}
         lengths = _lengths_of_items(suite) if is_text else ()
         for number, text in enumerate(contexts.texts):

@@ -84,6 +84,6 @@ def _grouped_factors(case: Case) -> list[list[str]]:
 def _all_share(case: Case, factor: str, entry: str) -> SuiteError:
     return SuiteError(
         f"--context same: all items of the case {case.name!r} share the entry {entry!r} ({factor}), so no "
-        "other item can stand in their contexts.\n"
+        "other item can come before them.\n"
         "  Choose other cases with --case, or write --context other."
     )
