@@ -325,7 +325,7 @@ class CausalModel(OfPieces):
         """Return the same model, which reads sentences as they go on from a text; see `ContextModel`."""
         tokens = self._pieces.of_text(sentences, rules)
         read = copy(self)
-        read.starts = [*self.starts, *tokens]
+        read.starts = (*self.starts, *tokens)
         read.n_special = self.n_special + len(tokens)
         if self.opened.longest is not None and read.n_special >= self.opened.longest:
             raise ModelError(
@@ -497,7 +497,9 @@ class CausalModel(OfPieces):
                 on_device(array, self.model.device)
                 for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
-            inputs = self._inputs(contexts, batch, method.packed, text)
+            inputs: dict[str, Any] = {**self._inputs(contexts, batch, method.packed)}
+            if text is not None:
+                inputs = text.before(inputs)
             with self._products.rerouted(whole=not method.tiled_head):
                 scores.append(score(inputs, positions, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
@@ -505,28 +507,17 @@ class CausalModel(OfPieces):
             result[np.concatenate(nodes)] = torch.cat(scores).cpu().numpy()
         return result
 
-    def _inputs(
-        self, contexts: Contexts, batch: Batch, packed: bool, text: ReadText | None = None
-    ) -> dict[str, Any]:
-        """Lay out a batch, perhaps behind a text; plain rows need no positions."""
+    def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
+        """Lay out a batch; plain rows need no positions."""
         device = self.model.device
         numbers = np.maximum(batch.contexts, 0)
-        inputs: dict[str, Any] = {**self.opened.inputs(on_device(contexts.tokens[numbers], device))}
-        n_before = 0
-        if text is not None:
-            n_before = text.n_tokens
-            inputs |= {"past_key_values": text.cache_for(len(numbers)), "use_cache": True}
-            if "attention_mask" in inputs:
-                inputs["attention_mask"] = torch.ones(
-                    (len(numbers), n_before + numbers.shape[1]), device=device
-                )
+        inputs = self.opened.inputs(on_device(contexts.tokens[numbers], device))
         if packed:
             may = attends(contexts, batch, device)[:, None]
             # Added to the scores of attention: nothing where it may look, the least number elsewhere.
             mask = torch.zeros(may.shape, dtype=self.model.dtype, device=device)
-            mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
-            inputs["attention_mask"] = nn.functional.pad(mask, (n_before, 0))  # all of the text is seen
-            inputs["position_ids"] = on_device(n_before + contexts.depths[numbers], device)
+            inputs["attention_mask"] = mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
+            inputs["position_ids"] = on_device(contexts.depths[numbers], device)
         return inputs
 
     def _tiled_head(

@@ -246,6 +246,7 @@ class SuiteContexts:
         texts: The sentences of each text, in order.
         writing: How their tokens are written as natural text; None if they are written as they are.
         tokenise: Whether the words of a data set or a text file were split into Penn Treebank tokens.
+        is_text: Whether the texts come from a text file, rather than from a suite.
     """
 
     source: str
@@ -255,6 +256,7 @@ class SuiteContexts:
     texts: tuple[tuple[str, ...], ...]
     writing: Writing | None = None
     tokenise: bool = False
+    is_text: bool = False
 
     def __repr__(self) -> str:
         return one_line(self, self.source, counted(self.words, "word"), counted(len(self.texts), "text"))

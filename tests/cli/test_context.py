@@ -114,6 +114,29 @@ def test_other_texts_than_the_source_gives_are_wrong(folder, tmp_path):
     assert re.search(r"whole +WRONG: .*contexts.json was damaged or edited", ended.stdout)
 
 
+def test_contexts_of_a_text_file_are_those_of_the_run_until_the_file_is_named(folder, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the pilot saw a movie .\nthe old farmers never swim here .\n")
+    shared = ("run", "--suite", folder / "verbs", *MODEL, "--case", "near", "--context")
+    succeeded(call(*shared, text, "--out", tmp_path / "r"))
+    succeeded(call(*shared, "verbs", "--context-words", "9", "--out", tmp_path / "other", cwd=folder))
+    moved = text.rename(tmp_path / "moved.txt")
+    text.write_text("another text lies where the file was .\n")
+    verify = ("verify", tmp_path / "r", "--suite", folder / "verbs", *MODEL)
+    ended = succeeded(call(*verify, cwd=tmp_path))
+    assert "contexts as the run has them (to draw them again: --context FILE)" in " ".join(
+        ended.stdout.split()
+    )
+    ended = succeeded(call(*verify, "--context", moved))
+    assert "contexts as the run has them" not in " ".join(ended.stdout.split())
+    assert "rescored" in ended.stdout
+    ended = refused(call(*verify, "--context", text))
+    assert "--context SOURCE" in ended.stderr
+    ended = refused(call("verify", tmp_path / "other", "--suite", folder / "verbs", cwd=folder))
+    assert "the contexts of the run come from 'verbs', which is no suite of tseval" in ended.stderr
+    succeeded(call("verify", tmp_path / "other", "--suite", "verbs", "--context", "verbs", cwd=folder))
+
+
 def test_an_interrupted_run_goes_on_and_another_context_is_refused(folder, tmp_path):
     shared = (
         "run",
@@ -226,6 +249,13 @@ def test_a_board_has_the_contexts_that_its_protocol_names(folder, tmp_path):
     assert entry.verdicts["correct"].equals(run.verdicts["correct"])
     succeeded(call("board", "write", board))
     succeeded(call("board", "check", board))
+    (tmp_path / "secret.txt").write_text("the pilot knows a secret .\n")
+    definition.write_text(definition.read_text().replace("context: other", "context: ../secret.txt"))
+    ended = call("board", "check", board)
+    assert ended.returncode != 0
+    assert "neither the name of a suite nor a text file in this folder" in " ".join(
+        (ended.stdout + ended.stderr).split()
+    )
 
 
 def test_python_puts_a_suite_in_context_as_the_command_does(folder):

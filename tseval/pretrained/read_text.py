@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch import Tensor
     from transformers import DynamicCache
@@ -51,7 +52,7 @@ class ReadText:
         layers = [(layer.keys, layer.values) for layer in cache.layers]
         if not layers or any(keys is None or keys.shape[-2] != self.n_tokens for keys, _ in layers):
             raise ValueError("the model keeps something else of a text than one key for each token")
-        return layers  # type: ignore[return-value]
+        return layers
 
     def cache_for(self, n_rows: int) -> DynamicCache:
         """Return what the model keeps of the text, for so many rows that go on from it."""
@@ -61,6 +62,17 @@ class ReadText:
         for number, (keys, values) in enumerate(self._layers):
             cache.update(keys.expand(n_rows, -1, -1, -1), values.expand(n_rows, -1, -1, -1), number)
         return cache
+
+    def before(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs of rows that go on from the text: all places of a row see all of it."""
+        ids = inputs["input_ids"]
+        behind = {**inputs, "past_key_values": self.cache_for(len(ids)), "use_cache": True}
+        if "position_ids" in inputs:
+            behind["position_ids"] = inputs["position_ids"] + self.n_tokens
+        if (mask := inputs.get("attention_mask")) is not None:
+            # A mask of four dimensions is added to the scores of attention, another one is 1 where to look.
+            behind["attention_mask"] = nn.functional.pad(mask, (self.n_tokens, 0), value=int(mask.dim() == 2))
+        return behind
 
     def batch_tokens(self, wanted: int, width: int) -> int:
         """Return how many tokens to read at once in rows of this width, so that `TEXT_BYTES` suffice."""

@@ -19,6 +19,7 @@ from tseval.formats import ContentError, Json, checked
 from tseval.items import CONTEXT
 from tseval.suites import available_suites, load_suite
 from tseval.suites.context import ContextRequest, in_context
+from tseval.suites.context.requests import is_known_source
 from tseval.suites.data.critical import with_critical
 from tseval.verdicts import all_sentences, sentences_of
 
@@ -91,8 +92,15 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
             f"{file}: the key `protocol` names a context, but {error}.\n"
             "  Copy the keys context, context_words, context_seed and contexts from the manifest of a run."
         ) from None
-    beside = board / request.context
-    place = str(beside) if beside.is_file() else request.context
+    beside = board / Path(request.context).name
+    is_beside = beside.name == request.context and beside.is_file()
+    if not is_beside and not is_known_source(request.context):
+        raise BoardError(
+            f"{file}: the key `protocol.context` is {request.context!r}, which is neither the name of a suite "
+            "nor a text file in this folder.\n"
+            "  Write same, other or the name of a suite, or put the text file into this folder."
+        )
+    place = request.context if is_known_source(request.context) else str(beside)
     whole = with_critical(suite)
     try:
         put = in_context(

@@ -10,9 +10,9 @@ from tseval.errors import RunError, SuiteError, first_line
 from tseval.formats import ContentError, checked, read_json
 from tseval.items import SuiteContexts
 from tseval.runs.directory import CONTEXTS_FILE
-from tseval.suites import load_suite
 from tseval.suites.context import ContextRequest, in_context
 from tseval.suites.context.in_context import put_into
+from tseval.suites.context.requests import is_known_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,16 +73,12 @@ def in_stated_context(
         SuiteError: There is no such source, or its texts are other ones.
         RunError: The file with the texts cannot be read.
     """
+    if source is None and not is_known_source(stated.source):
+        return _as_stored(suite, stated, folder), False
     request = ContextRequest(source or stated.source, stated.words, stated.seed, stated.each)
     try:
         drawn = in_context(suite, request, whole(), tokenise=stated.tokenise)
     except SuiteError as error:
-        if source is None and folder is not None and (texts := read_contexts(folder)):
-            contexts = SuiteContexts(
-                stated.source, stated.words, stated.seed, stated.each, texts, None, stated.tokenise
-            )
-            if contexts.digest == stated.digest and _is_file(stated.source):
-                return put_into(suite, contexts), False
         raise SuiteError(
             f"{first_line(error)}\n  Name the source of the contexts as for tseval run: --context SOURCE"
         ) from None
@@ -97,13 +93,15 @@ def in_stated_context(
     return replace(drawn, context=replace(drawn.context, source=stated.source)), True
 
 
-def _is_file(source: str) -> bool:
-    """Return whether a source is none of the others: then it was a text file."""
-    place = source.partition("#")[0]
-    if place in ("same", "other") or "#" in source:
-        return False
-    try:
-        load_suite(place, limit=1)
-    except SuiteError:
-        return True
-    return False
+def _as_stored(suite: Suite, stated: ContextFacts, folder: Path | None) -> Suite:
+    """Put a suite into the texts that a run has from a text file, held to the digest that it states."""
+    texts = read_contexts(folder) if folder is not None and stated.is_text else ()
+    contexts = SuiteContexts(
+        stated.source, stated.words, stated.seed, stated.each, texts, None, stated.tokenise, stated.is_text
+    )
+    if contexts.digest != stated.digest:
+        raise SuiteError(
+            f"the contexts of the run come from {stated.source!r}, which is no suite of tseval.\n"
+            "  Name the source of the contexts as for tseval run: --context SOURCE"
+        )
+    return put_into(suite, contexts)

@@ -173,6 +173,7 @@ class ContextFacts:
     n_texts: int
     digest: str
     tokenise: bool = False
+    is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ def describe_suite(suite: Suite) -> SuiteFacts:
     if (contexts := suite.context) is not None:
         facts["context"] = ContextFacts(
             contexts.source, contexts.words, contexts.seed, contexts.each, len(contexts.texts),
-            contexts.digest, contexts.tokenise,
+            contexts.digest, contexts.tokenise, contexts.is_text,
         )  # fmt: skip
     return SuiteFacts(**facts)
 

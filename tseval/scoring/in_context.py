@@ -251,7 +251,7 @@ def _joined(parts: Sequence[Encoded]) -> Encoded:
     """Join encoded sentences, in order."""
     pieces = [part.pieces for part in parts if part.pieces is not None]
     return Encoded(
-        seen=cast("pa.StringArray", pa.concat_arrays([part.seen for part in parts])),
+        seen=pa.concat_arrays([part.seen for part in parts]),
         tokens=np.concatenate([part.tokens for part in parts]),
         lengths=np.concatenate([part.lengths for part in parts]),
         n_unknown=np.concatenate([part.n_unknown for part in parts]),

@@ -45,7 +45,7 @@ class Verdicts:
         half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
         return cls(
             case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known,
-            tuple(table[f"{CONTEXT}{ENTRY}"].to_pylist()) if in_context else (),
+            tuple(map(str, table[f"{CONTEXT}{ENTRY}"].to_pylist())) if in_context else (),
         )  # fmt: skip
 
     def scored_text(self, index: int, text: str) -> str:

@@ -98,7 +98,14 @@ def in_context(
         return suite
     n_words = sum(len(sentence.split()) for sentence in drawn.texts[0])
     contexts = SuiteContexts(
-        drawn.source, n_words, request.seed, request.each, tuple(drawn.texts), drawn.writing, tokenise
+        drawn.source,
+        n_words,
+        request.seed,
+        request.each,
+        tuple(drawn.texts),
+        drawn.writing,
+        tokenise,
+        request.is_text,
     )
     return put_into(suite, contexts, drawn.choices)
 
@@ -136,9 +143,9 @@ def suite_in_context(
 
 
 def put_into(suite: Suite, contexts: SuiteContexts, choices: Choices | None = None) -> Suite:
-    """Return a suite whose items are scored in given contexts; without choices, in any text of a file."""
+    """Return a suite whose items are scored in given contexts; without choices, in any of the texts."""
     every = range(len(contexts.texts))
-    containing = _Containing(suite, contexts, is_text=choices is None)
+    containing = _Containing(suite, contexts)
     choices = choices or (lambda case: [every] * case.n_items)
     cases = tuple(_case_in_context(case, contexts, choices(case), containing) for case in suite.cases)
     return replace(suite, cases=cases, context=contexts)
@@ -316,12 +323,12 @@ def _case_in_context(
         start = offsets[beginning]
         numbers += [own[(start + i) % len(own)] for i in range(each)]
     rows = pa.array(np.repeat(np.arange(case.n_items), each), pa.int64())
-    names = pa.array([str(number) for number in numbers], pa.string())
-    sentences: dict[str, Any] = {
-        label: pc.binary_join_element_wise(
-            names, case.sentences[label].take(rows).combine_chunks(), IN_CONTEXT
-        )
-        for label in case.labels
+    names: Any = pa.array([str(number) for number in numbers], pa.string())
+    columns: dict[str, Any] = {
+        label: case.sentences[label].take(rows).combine_chunks() for label in case.labels
+    }
+    sentences = {
+        label: pc.binary_join_element_wise(names, column, IN_CONTEXT) for label, column in columns.items()
     }
     entries = take_rows(case.entries, rows)
     if each > 1 and not entries.num_columns:  # the rows of one item always share it
@@ -339,13 +346,14 @@ def _case_in_context(
 
 
 class _Containing:
-    """Finds contexts that contain a sentence of an item, whatever the case of letters and the punctuation.
+    """Finds contexts that contain a sentence of an item, with any capitals and punctuation.
 
     Contexts of a suite are made of sentences; in those of a text file, an item may stand anywhere.
     """
 
-    def __init__(self, suite: Suite, contexts: SuiteContexts, is_text: bool) -> None:
+    def __init__(self, suite: Suite, contexts: SuiteContexts) -> None:
         self._contexts: dict[str, set[int]] = {}
+        is_text = contexts.is_text
         lengths = _lengths_of_items(suite) if is_text else ()
         for number, text in enumerate(contexts.texts):
             plain = _plain_words(pa.array([" ".join(text)] if is_text else text, pa.string())).to_pylist()
@@ -366,8 +374,7 @@ class _Containing:
 
 def _lengths_of_items(suite: Suite) -> list[int]:
     columns = (case.sentences[label].combine_chunks() for case in suite.cases for label in case.labels)
-    lengths = (pc.list_value_length(pc.split_pattern(_plain_words(column), " ")) for column in columns)
-    return sorted({int(length) for column in lengths for length in column.unique().to_pylist()})
+    return sorted({len(text.split()) for column in columns for text in _plain_words(column).to_pylist()})
 
 
 def _runs(words: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
@@ -376,7 +383,7 @@ def _runs(words: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
             yield " ".join(words[start : start + length])
 
 
-def _plain_words(texts: pa.StringArray) -> pa.StringArray:
+def _plain_words(texts: Any) -> Any:
     """Return texts in lower case, with one space for everything that is no letter, mark or digit."""
     plain: Any = pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\pL\pM\pN]+", " ")
-    return cast("pa.StringArray", pc.utf8_trim_whitespace(plain))
+    return pc.utf8_trim_whitespace(plain)

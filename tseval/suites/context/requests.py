@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, reason
 from tseval.files import read_bytes
+from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.data.folders import is_data
 from tseval.suites.endings import LINES
+from tseval.suites.lookup import available_suites
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,12 +63,14 @@ class ContextRequest:
     def is_text(self) -> bool:
         """Whether the contexts come from a text file rather than from a suite."""
         path = Path(self.source)
+        if is_known_source(self.source):  # names come before files that are called so
+            return False
         return path.is_file() and (path.suffix in LINES or not (is_data(path) or path.suffix == ".jinja"))
 
     @property
     def place_and_label(self) -> tuple[str, str | None]:
         """The suite, and the label of its sentences; None for sentences that are better in some pair."""
-        if "#" not in self.source or Path(self.source).exists():
+        if "#" not in self.source or (not is_known_source(self.source) and Path(self.source).exists()):
             return self.source, None
         place, _, label = self.source.rpartition("#")
         if not place or not label:
@@ -87,6 +91,14 @@ class ContextRequest:
                 "  Name a text file in UTF-8 with one sentence a line."
             ) from None
         return [words for line in text.removeprefix("\ufeff").split("\n") if (words := line.split())]
+
+
+def is_known_source(source: str) -> bool:
+    """Return whether a source is found by its name, on any machine.
+
+    A run or a board that somebody sent says no more: it does not say which file of this machine to read.
+    """
+    return source.partition("#")[0] in {SAME, OTHER, *CATALOGUE, *available_suites()}
 
 
 def context_requests(source: str | None, lengths: str | None, seed: int, each: int) -> list[ContextRequest]:

@@ -7,7 +7,7 @@ common, of items that touch none of these. If too few items are left for some co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def touched_parts(case: Case, random: Random, times: int) -> tuple[NDArray[np.in
     touched = np.zeros(case.n_items, dtype=object)
     n_parts, can_be_finer = 0, False
     for factors in _grouped_factors(case):
-        columns = [case.entries[name].combine_chunks().dictionary_encode() for name in factors]
+        columns: list[Any] = [case.entries[name].combine_chunks().dictionary_encode() for name in factors]
         entries = sorted(
             {str(entry) for column in columns for entry in column.drop_null().unique().to_pylist()}
         )

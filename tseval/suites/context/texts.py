@@ -81,11 +81,13 @@ def _labels_in(case: Case, label: str | None) -> tuple[str, ...]:
     return ()
 
 
-def draw_text(choices: Sequence[tuple[Source, Sequence[int]]], n_words: int, random: Random) -> Text:
+def draw_text(
+    choices: Sequence[tuple[Source, Sequence[int] | NDArray[np.int64]]], n_words: int, random: Random
+) -> Text:
     """Return a text of so many words, of sentences that are drawn without replacement.
 
     The sentence that was drawn first stands last, so a longer text of the same `random` ends with the shorter
-    one. Each case has the same chance, whatever its size. If all sentences are drawn, drawing begins again.
+    one. Each case has the same chance, large or small. If all sentences are drawn, drawing begins again.
     The first sentence is cut at its beginning, so that the text has exactly so many words.
 
     Args:
