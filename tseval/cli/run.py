@@ -124,7 +124,7 @@ def _in_contexts(
 
     with busy("choosing contexts", quiet):
         of_whole = {"cases": (), "limit": None, "sample": None}
-        is_whole = suite.complete and not suite.clusters
+        is_whole = (suite.complete and not suite.clusters) or not requests[0].needs_whole_suite
         whole = suite if is_whole else with_critical(load_suite(name, **{**reading, **of_whole}))
         return {
             f"context-{'text' if request.words is None else request.words}": in_context(

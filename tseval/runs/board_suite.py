@@ -96,8 +96,8 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
     is_beside = beside.name == request.context and beside.is_file()
     if not is_beside and not is_known_source(request.context):
         raise BoardError(
-            f"{file}: the key `protocol.context` is {request.context!r}, which is neither the name of a suite "
-            "nor a text file in this folder.\n"
+            f"{file}: the key `protocol.context` is {request.context!r}, which is neither the name of a "
+            "suite nor a text file in this folder.\n"
             "  Write same, other or the name of a suite, or put the text file into this folder."
         )
     place = request.context if is_known_source(request.context) else str(beside)

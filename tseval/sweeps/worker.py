@@ -228,7 +228,7 @@ class UnitScorer:
         suite = self._without_context(alone)
         for request in unit.options.context_requests():  # of a unit, one at most
             whole = suite
-            if suite.clusters or not suite.complete:
+            if request.needs_whole_suite and (suite.clusters or not suite.complete):
                 options = replace(alone.options, case=(), limit=None, sample=None, cluster=())
                 whole = with_critical(self._without_context(replace(alone, options=options)))
             suite = in_context(with_critical(suite), request, whole, tokenise=unit.options.tokenise)

@@ -110,7 +110,7 @@ def in_context(
     return put_into(suite, contexts, drawn.choices)
 
 
-def suite_in_context(
+def suite_in_context(  # noqa: PLR0913 - all that a user may say of contexts
     suite: str | Path | Suite,
     source: str | Path,
     *,
@@ -118,6 +118,7 @@ def suite_in_context(
     seed: int = 0,
     contexts: int = 1,
     tokenise: bool = False,
+    whole: Suite | None = None,
 ) -> Suite:
     """Return a suite whose items `tseval.evaluate` scores in contexts, as `tseval run --context` does.
 
@@ -128,6 +129,8 @@ def suite_in_context(
         seed: Random seed for the sentences of the contexts.
         contexts: Number of contexts that each item is scored in.
         tokenise: Whether to split the words of a data set or a text file into Penn Treebank tokens.
+        whole: The suite with all items of all cases, from which `same` and `other` draw, if `suite` has only
+            some of them; None to load it by its name.
 
     Raises:
         SuiteError: There is no such source, or it has too few sentences, or its texts contain an item.
@@ -136,9 +139,9 @@ def suite_in_context(
     request = ContextRequest(str(source), words, seed, contexts)
     if words is None and not request.is_text:
         request = replace(request, words=DEFAULT_WORDS)
-    whole = loaded
-    if loaded.clusters or not loaded.complete:
-        whole = with_critical(load_suite(loaded.name, columns=loaded.columns))
+    if whole is None and request.needs_whole_suite and (loaded.clusters or not loaded.complete):
+        whole = load_suite(loaded.name, columns=loaded.columns)
+    whole = loaded if whole is None else with_critical(whole)
     return in_context(loaded, request, whole, tokenise=tokenise)
 
 

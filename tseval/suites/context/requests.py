@@ -68,6 +68,11 @@ class ContextRequest:
         return path.is_file() and (path.suffix in LINES or not (is_data(path) or path.suffix == ".jinja"))
 
     @property
+    def needs_whole_suite(self) -> bool:
+        """Whether the contexts come from the scored suite itself."""
+        return self.source.partition("#")[0] in (SAME, OTHER)
+
+    @property
     def place_and_label(self) -> tuple[str, str | None]:
         """The suite, and the label of its sentences; None for sentences that are better in some pair."""
         if "#" not in self.source or (not is_known_source(self.source) and Path(self.source).exists()):
