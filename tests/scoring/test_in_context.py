@@ -1,6 +1,7 @@
 """Sentences in context against plain passes over context and sentence, without tseval's own code."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +86,7 @@ def test_a_sentence_in_context_scores_as_the_equations_have_it(arch, request_, t
 
 def test_the_bundled_lstm_in_context_scores_as_torchs_own_lstm():
     suite = after(ContextRequest("other", 30, 0, 2))
-    model = open_model("bundled:lstm")
+    model: Any = open_model("bundled:lstm")
     run = tseval.evaluate(model, suite)
     state, known = model.model.state_dict(), model._ids
     embedding = nn.Embedding.from_pretrained(state["embedding.weight"])
@@ -113,7 +114,7 @@ def test_contexts_that_share_a_beginning_or_differ_in_length_are_read_apart(tmp_
     )
     suite = in_context(SUITE, ContextRequest(str(text), 5))
     assert len({len(before) for before in suite.context.texts}) > 1
-    model = open_model("bundled:lstm")
+    model: Any = open_model("bundled:lstm")
     run = tseval.evaluate(model, suite)
     net = model.model
     for before, sentence, row in list(parts_of(run, suite))[::11]:
@@ -150,7 +151,7 @@ def saved(tmp_path_factory):
 )
 def test_a_transformer_in_context_scores_as_its_own_forward_pass(saved, kind, bos):
     """`bloom` counts places in a row; `mamba` keeps something else of a text than keys and values."""
-    model = open_model(f"hf:{saved(kind)}", {"bos": bos})
+    model: Any = open_model(f"hf:{saved(kind)}", {"bos": bos})
     suite = after(ContextRequest("other", 4, 0, 1))
     run = tseval.evaluate(model, suite)
     assert run.manifest.key.protocol["first_token"] == "scored"
@@ -171,7 +172,7 @@ def test_a_transformer_in_context_scores_as_its_own_forward_pass(saved, kind, bo
 
 def test_a_transformer_reads_a_text_once(saved):
     suite = after(ContextRequest("other", 4))
-    model = open_model(f"hf:{saved('gpt2')}")
+    model: Any = open_model(f"hf:{saved('gpt2')}")
     reads = []
 
     def note(module, args, kwargs):
