@@ -12,8 +12,8 @@ as wide as there.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from tseval.pretrained.options import take_option
 from tseval.pretrained.piece_model import OfPieces
 from tseval.pretrained.pieces import WHITE_SPACE
 from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.read_text import ReadText
 from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
 from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
 from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
@@ -74,13 +75,15 @@ class Method:
     packed: bool  # many contexts share a row; otherwise one sentence a row, rows of equal length together
     tiled_head: bool  # the output matrix is applied by us; otherwise the model's own logits are used
     shared: bool = True  # what two sentences have in common is read once; otherwise each is read whole
+    behind: bool = False  # the text that sentences go on from is read once, and kept
 
     @property
     def name(self) -> str:
         """For the manifest."""
         apart = "rows of equal length" if self.shared else "each sentence whole"
         rows = "packed tree" if self.packed else apart
-        return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
+        text = " behind a text that is read once" if self.behind else ""
+        return f"{rows}{text}, {'tiled' if self.tiled_head else 'own'} head"
 
 
 ALL_METHODS = tuple(
@@ -89,8 +92,12 @@ ALL_METHODS = tuple(
     for tiled in (True, False)
 )
 
+# Of sentences that go on from a text, which every row would hold otherwise.
+METHODS_BEHIND = tuple(replace(method, behind=True) for method in ALL_METHODS if method.shared)
 
-NOISY = 5  # sentences, the long stem among them, that are read once more in a padded batch
+
+# Sentences, the long stem among them, that are read once more in a padded batch; fewer behind a text.
+NOISY, NOISY_BEHIND = 5, 2
 HEADS = 64  # hidden states whose logits are computed with the output matrix in tiles, and whole
 
 
@@ -112,7 +119,11 @@ def choose_method(
     """
     around = max(1, len(causal.starts)) + (causal.end is not None)
     most = (causal.opened.longest or length + around) - around
-    sentences = _sentences(causal, min(length, most), min(ROW_CONTEXTS, batch_tokens))
+    # Behind a text a plain pass takes long, and how rows are filled was checked when the model was opened.
+    row, noisy = min(ROW_CONTEXTS, batch_tokens), NOISY
+    if methods[0].behind:
+        row, noisy = 1, NOISY_BEHIND
+    sentences = _sentences(causal, min(length, most), row)
     with wide_logits(causal.opened.model) as hidden:
         expected = _plain(causal, sentences)
         states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
@@ -121,7 +132,7 @@ def choose_method(
             f"the model computes numbers that are not finite in {causal.opened.dtype}.\n"
             "  Some models need a wider number format: try --model-args dtype=float32"
         )
-    noise = _noise(causal, sentences[:NOISY], expected)  # of the model's own logits, which may be rounded
+    noise = _noise(causal, sentences[:noisy], expected)  # of the model's own logits, which may be rounded
     dtype = causal.opened.rounded_to
     half = len(sentences[0]) // 2  # up to where the second goes on in another way
     if not within_noise(expected[0][:half] - expected[1][:half], noise, dtype):
@@ -254,6 +265,7 @@ class CausalModel(OfPieces):
 
     encodes_aside = True  # sentences may be split into pieces in one thread while another scores
     windows: tuple[int, int] | None = None  # tokens of a window, and from one to the next; None to read all
+    _text: ReadText | None = None  # what sentences go on from, the last token of it apart; read once
 
     def __init__(
         self,
@@ -287,6 +299,8 @@ class CausalModel(OfPieces):
         if warning:
             self.warnings.append(warning)
         self._methods = {LENGTH: self.method}
+        # Behind texts, by the tokens of the longest sentence, and by how often the text is twice as long.
+        self._methods_behind: dict[tuple[int, int], Method] = {}
         token = spell_starts(self.tokenizer, self.starts)
         protocol: dict[str, OptionValue] = {
             "bos": token,
@@ -313,6 +327,25 @@ class CausalModel(OfPieces):
         check_window(self.opened, window, stride)
         read = copy(self)
         read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
+        return read
+
+    def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
+        """Return the same model, which reads sentences as they go on from a text; see `ContextModel`."""
+        tokens = self._pieces.of_text(sentences, rules)
+        read = copy(self)
+        read.starts = (*self.starts, *tokens)
+        read.n_special = self.n_special + len(tokens)
+        if self.opened.longest is not None and read.n_special >= self.opened.longest:
+            raise ModelError(
+                f"the context has {len(tokens):,} tokens, but {self.card.name} reads at most "
+                f"{self.opened.longest:,} tokens, the sentence included.\n"
+                "  Write a smaller number of words, such as --context-words 100."
+            )
+        read._pieces = self._pieces.inside_text()
+        read._methods = {}
+        read._text = ReadText(self.opened, read.starts[:-1]) if len(read.starts) > 1 else None
+        if read.starts:  # then nothing is a first token that follows nothing
+            read.card = replace(self.card, protocol={**self.card.protocol, "first_token": "scored"})
         return read
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
@@ -369,10 +402,17 @@ class CausalModel(OfPieces):
         if self.windows is not None:
             return self.method
         longest = max(longest, LENGTH)
+        checked = None
+        if self._text is not None:  # each text has another longest sentence: few lengths are checked for all
+            longest = -(-longest // LENGTH) * LENGTH
+            checked = longest, self._text.n_tokens.bit_length()
+            if checked in self._methods_behind:
+                return self._methods_behind[checked]
         if longest in self._methods:
             return self._methods[longest]
-        methods, limit = ALL_METHODS, attention_limit(self.model.config)
-        if self.method.packed and longest >= limit:
+        methods = ALL_METHODS if self._text is None else (*METHODS_BEHIND, *ALL_METHODS)
+        limit = attention_limit(self.model.config)
+        if self.method.packed and longest + len(self.starts) - 1 >= limit:
             methods = tuple(method for method in ALL_METHODS if not method.packed)
             warning = f"sentences longer than the attention window ({limit} tokens) are scored one in a row"
             if warning not in self.warnings:
@@ -381,6 +421,8 @@ class CausalModel(OfPieces):
         if why and method not in self._methods.values():
             self.warnings.append(f"for sentences of up to {longest} tokens: {why}")
         self._methods[longest] = method
+        if checked is not None:
+            self._methods_behind[checked] = method
         return method
 
     def score_by(
@@ -406,6 +448,8 @@ class CausalModel(OfPieces):
             counts = counts + (~ended.has_end if behind else 1)
         trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (not self.starts)  # the empty one is read as the start symbol
+        if method.behind and self._text is not None:
+            n_contexts += self._text.n_new
         scores = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
         if self.end is not None:
             last = np.cumsum(counts) - 1 - (not method.shared)
@@ -433,7 +477,7 @@ class CausalModel(OfPieces):
         if not method.shared:
             # A plain pass reads the last token too: behind it stands any, which is not read.
             yield None, True
-        for token in reversed(self.starts[1:]):
+        for token in () if method.behind else reversed(self.starts[1:]):
             yield token, False
 
     @property
@@ -444,7 +488,7 @@ class CausalModel(OfPieces):
 
     @torch.inference_mode()
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the log-probabilities of all tokens after contexts; see `ContextModel`."""
+        """Yield the log-probabilities of all tokens after contexts; see `ContinuationModel`."""
         if self.windows is not None:
             raise ModelError(
                 "tseval cannot compare many verbs after a context that is read in windows.\n"
@@ -489,10 +533,14 @@ class CausalModel(OfPieces):
             rows = hidden[on_device(tile, hidden.device)]
             yield contexts[tile], nn.functional.linear(rows, output.weight.float(), bias).log_softmax(-1)
 
-    def _batches(self, method: Method, contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
-        """Lay contexts out in rows, as a method reads them."""
+    def _batches(
+        self, method: Method, contexts: Contexts, batch_tokens: int, text: ReadText | None = None
+    ) -> Iterator[Batch]:
+        """Lay contexts out in rows, as a method reads them, each perhaps behind a text."""
         if not method.tiled_head:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
+        if text is not None:
+            batch_tokens = text.batch_tokens(batch_tokens, min(ROW_CONTEXTS, batch_tokens))
         if method.packed:
             return packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         return path_batches(contexts, batch_tokens)
@@ -500,20 +548,24 @@ class CausalModel(OfPieces):
     @torch.inference_mode()
     def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
         """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
-        contexts = contexts_of(trie, self.starts[0] if self.starts else None)
+        text = self._text if method.behind else None
+        first = self.starts[0 if text is None else -1] if self.starts else None
+        contexts = contexts_of(trie, first)
         n_nodes = sum(len(level.tokens) for level in trie.levels)
         result = np.zeros((n_nodes, 1 + len(parts)), dtype=np.float32)
         score = self._tiled_head if method.tiled_head else self._own_head
         belongs = torch.from_numpy(parts)
         scores: list[Tensor] = []
         nodes: list[np.ndarray] = []
-        for batch in self._batches(method, contexts, batch_tokens):
+        for batch in self._batches(method, contexts, batch_tokens, text):
             row, target = contexts.targets_of(batch.contexts[batch.asked])
             positions, rows, targets = (
                 on_device(array, self.model.device)
                 for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
-            inputs = self._inputs(contexts, batch, method.packed)
+            inputs: dict[str, Any] = {**self._inputs(contexts, batch, method.packed)}
+            if text is not None:
+                inputs = text.before(inputs)
             with self._products.rerouted(whole=not method.tiled_head):
                 scores.append(score(inputs, positions, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
@@ -535,7 +587,7 @@ class CausalModel(OfPieces):
         return inputs
 
     def _tiled_head(
-        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Any], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities through the output matrix of what the layers below give."""
         hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
@@ -552,7 +604,7 @@ class CausalModel(OfPieces):
         return log_shares(logits, rows, *log_sums(hidden, matrix, output.bias, parts))
 
     def _own_head(
-        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Any], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
         logits = self.opened.logits(inputs).flatten(0, 1)

@@ -12,11 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
@@ -31,11 +33,12 @@ from tseval.scoring.protocol import ModelCard, recarded
 from tseval.scoring.trie import build_trie, contexts_of, path_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tseval.models.vocabulary import Vocabulary
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch
+    from tseval.writing import Writing
 
 
 # How far two passes over the same words may differ, in nats; wider types less than 1e-4.
@@ -188,6 +191,7 @@ class ModuleModel(OfWords):
         self.module, self.vocabulary = module, vocabulary
         self.warnings: list[str] = []
         self._ids = vocabulary.ids()
+        self._before = [self._ids[vocabulary.start]]  # what stands before every sentence
         first = next(
             (weight for weight in self._weights().values() if weight.is_floating_point()), torch.empty(0)
         )
@@ -229,6 +233,18 @@ class ModuleModel(OfWords):
         now.card = recarded(self.card, now.card)
         return now
 
+    def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
+        """Return the same module, which reads a text before every sentence; see `ContextModel`.
+
+        It reads the text again with each row of ids: nobody knows where a module keeps its state.
+        """
+        del rules  # it reads words
+        encoded = (self.encode(pa.array([sentence], pa.string())).tokens.tolist() for sentence in sentences)
+        read = copy(self)
+        start = self._ids[self.vocabulary.start]
+        read._before = [*self._before, *(token for tokens in encoded for token in (*tokens, start))]
+        return read
+
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
         """Yield the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
         ids = torch.tensor([[self._ids[self.vocabulary.start], *tokens.tolist()[:-1]]], device=self.device)
@@ -251,10 +267,13 @@ class ModuleModel(OfWords):
         contexts = contexts_of(trie, self._ids[self.vocabulary.start])
         result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
         batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // len(self.vocabulary)))
+        batch_tokens = max(1, batch_tokens // len(self._before))
         # Tensors that the module keeps from here must serve its training.
         with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
             for batch in path_batches(contexts, batch_tokens):
-                ids = torch.from_numpy(contexts.tokens[batch.contexts]).to(self.device)
+                tokens = contexts.tokens[batch.contexts]
+                before = np.tile(np.array(self._before[:-1], dtype=np.int64), (len(tokens), 1))
+                ids = torch.from_numpy(np.concatenate((before, tokens), axis=1)).to(self.device)
                 for positions, logits in self._outputs(ids, batch):
                     row, target = contexts.targets_of(positions)
                     rows, words = (
@@ -268,14 +287,16 @@ class ModuleModel(OfWords):
     def _outputs(self, ids: Tensor, batch: Batch) -> Iterator[tuple[np.ndarray, Tensor]]:
         """Yield the contexts of a batch that need logits, and the logits after each, (contexts, words)."""
         needs_logits = torch.from_numpy(batch.asked).to(self.device)
+        n_before = len(self._before) - 1
         try:
             if self.reading.output != LAST:
-                logits = self.reading.read(self.module, ids, len(self.vocabulary))
+                logits = self.reading.read(self.module, ids, len(self.vocabulary))[:, n_before:]
                 yield batch.contexts[batch.asked], logits[needs_logits]
                 return
             for position in np.flatnonzero(batch.asked.any(0)):
                 rows = needs_logits[:, position]
-                logits = self.reading.read(self.module, ids[rows, : position + 1], len(self.vocabulary))[:, 0]
+                beginnings = ids[rows, : n_before + position + 1]
+                logits = self.reading.read(self.module, beginnings, len(self.vocabulary))[:, 0]
                 yield batch.contexts[batch.asked[:, position], position], logits
         except UnfitError as error:
             raise ModelError(f"{self.card.name}: {error.args[1]}") from error

@@ -136,7 +136,7 @@ class NativeModel(OfWords):
 
     @torch.inference_mode()
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the log-probabilities of all words after contexts; see `ContextModel`."""
+        """Yield the log-probabilities of all words after contexts; see `ContinuationModel`."""
         trie, nodes = trie_of_contexts(encoded.tokens, encoded.lengths)
         order = np.argsort(nodes, kind="stable")
         for here in visit(self, trie):

@@ -30,6 +30,7 @@ PROGRAMS = {
         "sizes.svg",
     ),
     "calibration": ("--draws 5", "verbs"),
+    "context": ("--rounds 1 --sample 4 --words 12", "context / plain"),
     "callbacks": ("--text corpus/valid.txt.gz --layers 1 --width 16 --steps 6 --sample 1", "of the training"),
     "draw_texts": ("--seed 3", "42. tseval/"),
     "forms": ("--suite determiner_noun", "contexts"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tseval.runs import Run, read_run
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.suites import load_suite
+    from tseval.suites.context import suite_in_context as in_context
 
     __version__: str
 
@@ -44,6 +45,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "in_context",
     "load_model",
     "load_suite",
     "read_run",
@@ -65,6 +67,7 @@ _PUBLIC = {
     "TsevalError": ("tseval.errors", "TsevalError"),
     "compare": ("tseval.results", "compare"),
     "evaluate": ("tseval.evaluation", "evaluate"),
+    "in_context": ("tseval.suites.context", "suite_in_context"),
     "load_model": ("tseval.adapters", "open_model"),
     "load_suite": ("tseval.suites", "load_suite"),
     "read_run": ("tseval.runs", "read_run"),

@@ -11,7 +11,7 @@ import json
 import random
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +19,13 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError, as_html, counted, one_line, suggest
 from tseval.files import limits
 from tseval.questions import hash_column, named_columns
-from tseval.writing import BOUNDARY
+from tseval.writing import BOUNDARY, IN_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from tseval.questions import Contrast, Question, Score
     from tseval.writing import Writing
@@ -37,6 +40,8 @@ RATING, RATING_SE, N_RATINGS = "rating", "rating_se", "n"
 # What the column of a lexical factor is called among the verdicts: `verb.entry`.
 ENTRY = ".entry"
 ENTRIES = pa.dictionary(pa.int32(), pa.string())
+# The lexical factor of sentences that are scored in a context: which context that is.
+CONTEXT = "context"
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
@@ -230,6 +235,56 @@ def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str
 
 
 @dataclass(frozen=True, slots=True)
+class SuiteContexts:
+    """Texts that the sentences of a suite are scored after, such as 400 words of grammatical sentences.
+
+    Attributes:
+        source: Where the texts come from, as a user names it, such as `same` or `marvin_linzen#grammatical`.
+        words: Length of each text in words, the same for all.
+        seed: Random seed for the choice of the texts.
+        each: Number of contexts that each item is scored in.
+        texts: The sentences of each text, in order.
+        writing: How their tokens are written as natural text; None if they are written as they are.
+        tokenise: Whether the words of a data set or a text file were split into Penn Treebank tokens.
+        is_text: Whether the texts come from a text file, rather than from a suite.
+    """
+
+    source: str
+    words: int
+    seed: int
+    each: int
+    texts: tuple[tuple[str, ...], ...]
+    writing: Writing | None = None
+    tokenise: bool = False
+    is_text: bool = False
+
+    def __repr__(self) -> str:
+        return one_line(self, self.source, counted(self.words, "word"), counted(len(self.texts), "text"))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the texts."""
+        return hashlib.sha256(json.dumps(self.texts).encode()).hexdigest()
+
+    def describe(self) -> dict[str, str | int]:
+        """Return what stands in the protocol of a run; two runs with equal parts have equal contexts."""
+        return {
+            "context": self.source,
+            "context_words": self.words,
+            "context_seed": self.seed,
+            "contexts": self.each,
+            "context_digest": self.digest[:16],
+        }
+
+
+def number_contexts(sentences: pa.StringArray) -> tuple[NDArray[np.int64], pa.StringArray]:
+    """Split sentences that are scored in contexts into the number of each context, and the sentence."""
+    parts = pc.split_pattern(sentences, IN_CONTEXT, max_splits=1)
+    numbers = pc.list_element(parts, 0).cast(pa.int64()).to_numpy()
+    return numbers, cast("pa.StringArray", pc.list_element(parts, 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """A named, ordered collection of cases.
 
@@ -256,6 +311,8 @@ class Suite:
         notes: What a reader of the numbers should know of how files were read.
         lexicon: Where all verbs of a list are compared, each as `laughs laugh 732`: singular form, plural
             form and how often it occurs, 0 if nobody counted; else None.
+        context: Texts that its sentences are scored after, each of which then begins with the number of its
+            text and `IN_CONTEXT`; None if sentences are scored alone. The digest stays that of the items.
     """
 
     name: str
@@ -278,6 +335,7 @@ class Suite:
     files: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
     lexicon: tuple[str, ...] | None = None
+    context: SuiteContexts | None = None
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)
@@ -345,7 +403,7 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
     if not columns:
         return suite
     if tuple(columns) == (INDEPENDENT,):
-        cases = tuple(replace(case, entries=pa.table({})) for case in suite.cases)
+        cases = tuple(replace(case, entries=_factors_of(case, ())) for case in suite.cases)
         return replace(suite, cases=cases, clusters=(INDEPENDENT,), inferred=None)
     if INDEPENDENT in columns:
         raise SuiteError(
@@ -363,7 +421,7 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
             )
     chosen = dict.fromkeys(columns)
     cases = tuple(
-        replace(case, entries=pa.table({name: _levels(case, name) for name in chosen if name in names}))
+        replace(case, entries=_factors_of(case, [name for name in chosen if name in names]))
         for case, names in zip(suite.cases, columns_by_case, strict=True)
     )
     for name in chosen if suite.complete else ():
@@ -376,6 +434,14 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
                 f"  Leave out --cluster {name}, or name another column."
             )
     return replace(suite, cases=cases, clusters=tuple(chosen), inferred=None)
+
+
+def _factors_of(case: Case, names: Sequence[str]) -> pa.Table:
+    """Return the lexical factors of a case that a user chose, and its contexts, which are always drawn."""
+    factors: dict[str, Any] = {name: _levels(case, name) for name in names}
+    if CONTEXT in case.entries.column_names:
+        factors[CONTEXT] = case.entries[CONTEXT]
+    return pa.table(factors)
 
 
 def _levels(case: Case, name: str) -> pa.Array[Any]:

@@ -28,6 +28,9 @@ UNFINISHED = "∅"
 BOUNDARY = "\x1f"
 # White space that a text means as it is: no-break and thin spaces (French `là !`), the ideographic space.
 OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+# Stands behind the number of the context that a sentence is scored in, before its first word. No text has it:
+# it is no character of Unicode.
+IN_CONTEXT = "\ufdd0"
 _WORDS = re.compile(r"(\s*)(\S+)")
 _ORDINARY = re.compile(r"[ \t\n\r\f\v\x1c-\x1e\x85]+")
 
@@ -38,8 +41,13 @@ def single_spaced(text: str) -> str:
 
 
 def without_boundaries(text: str) -> str:
-    """Return a text as it is read, without boundaries between words that nothing is written at."""
-    return text.replace(BOUNDARY, "")
+    """Return a text as it is read: without the number of its context, and without unwritten boundaries."""
+    return without_context(text).replace(BOUNDARY, "")
+
+
+def without_context(text: str) -> str:
+    """Return a sentence without the number of the context that it is scored in."""
+    return text.rpartition(IN_CONTEXT)[2]
 
 
 # Letters whose capital at the beginning of a sentence depends on the language. Source: ICU 78.3, toTitle.

@@ -8,7 +8,7 @@ import pytest
 import torch
 from supplied import needs_real, real_weights
 
-from tseval import evaluate
+from tseval import evaluate, in_context
 from tseval.adapters import open_model
 from tseval.evaluation import as_read
 from tseval.runs import read_run
@@ -16,6 +16,7 @@ from tseval.scoring.scorers import scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import sentences_of
 from tseval.verifying import verify_run
+from tseval.writing import IN_CONTEXT
 
 pytestmark = [pytest.mark.real, needs_real]
 NAMES = ("smollm2", "gemma3")
@@ -45,6 +46,26 @@ def model(request):
 
 def test_scores_are_those_of_plain_transformers(model):
     np.testing.assert_allclose(scores(model), plain(model), atol=1e-3, rtol=0)
+
+
+def test_a_sentence_in_context_scores_as_a_plain_pass_over_context_and_sentence(model, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text(
+        "Nobody knew where the old keys were.\nThe neighbours had not seen them either, they said.\n" * 3
+    )
+    suite = in_context(load_suite("marvin_linzen", cases=["simple_agrmt"], limit=12), text)
+    run = evaluate(model, suite)
+    write, tokenizer = suite.writing.write, model.tokenizer
+    for row in run.load_sentences().to_pylist()[::5]:
+        number, _, text = row["sentence"].partition(IN_CONTEXT)
+        context = " ".join(suite.context.texts[int(number)])
+        both = tokenizer(f"{context} {write(text)[0]}", add_special_tokens=False)["input_ids"]
+        n_before = len(tokenizer(context, add_special_tokens=False)["input_ids"]) + len(model.starts)
+        ids = [*model.starts, *both]
+        with torch.no_grad():
+            table = model.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        expected = sum(table[i - 1, ids[i]].item() for i in range(n_before, len(ids)))
+        assert row["logprob"] == pytest.approx(expected, abs=1e-4 * (len(ids) - n_before))
 
 
 def test_scores_are_those_of_lm_eval(model):

@@ -7,11 +7,14 @@ import pytest
 from own_models import open_own
 from second_device import NAME
 
+from tseval.items import SuiteContexts
 from tseval.models.cells import CELLS
 from tseval.models.network import TASKS
 from tseval.questions.choices import Asked, Asks
+from tseval.scoring.in_context import scorer_in_context
 from tseval.scoring.scorers import scorer_for
 from tseval.testing.sentences import default_sentences
+from tseval.writing import IN_CONTEXT
 
 CELLS_AND_TASKS = [*(f"native {cell}" for cell in CELLS), *(f"classifier {task}" for task in TASKS)]
 # With a packed tree, with the model's own head, with one sentence a row.
@@ -39,6 +42,24 @@ def test_scores_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     assert len(set(found)) > 1, "nothing to compare"
     assert scorer.card.details["device"].startswith(device.type)
     assert scorer.warnings == here.warnings
+
+
+def scored_in_context(own):
+    """Log-probabilities of all words of a model's sentences, behind two texts."""
+    texts = sorted(own.sentences or default_sentences())
+    contexts = SuiteContexts("text", 9, 0, 1, (tuple(texts[:2]), tuple(texts[3:4])))
+    marked = [f"{number}{IN_CONTEXT}{text}" for number in range(2) for text in texts]
+    scorer = scorer_in_context(own.model, contexts, None, words=False)
+    table = scorer.score(pa.array(sorted(marked), pa.string()))
+    return pc.list_flatten(table["words"]).to_numpy()
+
+
+@pytest.mark.parametrize("name", ["native lstm", "native drnn", "native urn", *slow(CAUSAL)])
+def test_scores_in_context_are_those_of_the_cpu(tmp_path, device, tolerance, name):
+    expected = scored_in_context(open_own(name, tmp_path))
+    found = scored_in_context(open_own(name, tmp_path, str(device)))
+    np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
+    assert len(set(found)) > 1, "nothing to compare"
 
 
 def answers(own):

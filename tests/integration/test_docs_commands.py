@@ -73,6 +73,8 @@ NOT_RUN = {
 SUBSTITUTED = [
     (r"hf:DIR", "hf:gpt2", "any folder"),
     (r"--window 1024 --stride 512", "--window 64 --stride 32", "the small model reads at most 512 tokens"),
+    (r"(?<=--context )('?)same\b", r"\1other", "the small suite has two words of each list"),
+    (r"--context-words 400", "--context-words 20", "the small model reads at most 512 tokens"),
     (r"lm-eval:vllm --model-args pretrained=DIR", "lm-eval:hf --model-args pretrained=gpt2", "wants a GPU"),
     (r"\$start", "0.5", "one step of a loop"),
     (r"\.\./\w+/data/agreement/", "./", "lies beside the checkout"),
@@ -259,6 +261,7 @@ STAGE = {
     "my_suite @add-a-phenomenon": "new {}",
     "runs/verbs @help": f"{RUN} agreement:inflection --case simple --sample 5 --model bundled:lstm",
     "runs/profile @help": f"{RUN} agreement:profile --case pp --sample 5 --model bundled:lstm",
+    "runs/context @help": f"{ON} drnn.pt --context other --context-words 0,20",
     "runs/dyck @help": f"{RUN} {DYCK} --model lstm.pt",
     **dict.fromkeys(["gold.tsv @help", "parsed.tsv @help"], "data agreement en_ewt-ud-dev.conllu -o {}"),
     "boards/other": "board new {} --suite ../../marvin_linzen; board add {} runs/b --name lstm-small",

@@ -30,7 +30,7 @@ from tseval.analysis.estimates import Average, estimate, in_columns
 from tseval.analysis.intervals import error_rate, upper_tail
 from tseval.analysis.ranks import RankSets, ranks_of_seeds
 from tseval.analysis.rows import heads_of, row_places, row_sets
-from tseval.items import ENTRY
+from tseval.items import CONTEXT, ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,14 +145,21 @@ def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFram
     """Return every run the lexical factors that any of them knows.
 
     They are over the same items, so what one says of them holds for all: for a run that was made before
-    factors were kept, and for one in which `--cluster` named others.
+    factors were kept, and for one in which `--cluster` named others. Contexts are no property of items.
     """
-    known: dict[str, pd.Series] = {}
+    known: dict[tuple[str, int], pd.Series] = {}
     for frame in verdicts.values():
         for name in frame.columns[frame.columns.str.endswith(ENTRY)]:
-            known.setdefault(name, frame[name])
+            if name != f"{CONTEXT}{ENTRY}":
+                known.setdefault((name, len(frame)), frame[name])
     return {
-        model: frame.assign(**{name: known[name].array for name in known.keys() - set(frame.columns)})
+        model: frame.assign(
+            **{
+                name: column.array
+                for (name, n_items), column in known.items()
+                if n_items == len(frame) and name not in frame.columns
+            }
+        )
         for model, frame in verdicts.items()
     }
 

@@ -221,7 +221,8 @@ def _plain(value: object) -> object:
 
 def suite_of(definition: Definition, board: Path) -> Suite:
     """Load the suite of a board (`tseval.runs.board_suite.suite_of_board`)."""
-    return suite_of_board(board, definition.suite, definition.digest, definition.columns)
+    about = definition.suite, definition.digest, definition.columns, definition.protocol
+    return suite_of_board(board, *about)
 
 
 def suite_here(definition: Definition, board: Path) -> Suite:

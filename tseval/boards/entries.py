@@ -47,14 +47,17 @@ from tseval.evidence.file_format import evidence_bytes
 from tseval.evidence.record import gather
 from tseval.files import PARTIAL, to_utf8
 from tseval.formats import ContentError
+from tseval.items import CONTEXT
 from tseval.report.published import Retraction
 from tseval.runs.board_suite import DEFINITION, suite_spec
+from tseval.runs.contexts import in_stated_context
 from tseval.runs.directory import digest
 from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.reader import read_run
 from tseval.suites import load_suite, without_cache
+from tseval.suites.data.critical import with_critical
 from tseval.verdicts import sentences_of
 
 if TYPE_CHECKING:
@@ -223,7 +226,10 @@ def entry_files(
     require_verified(path, suite)
     evidence = gather(run.load_sentences(), definition.digest)
     if run.manifest.counts.too_long:
-        sentences = sentences_of(load_suite(suite, columns=definition.columns or None))
+        loaded = load_suite(suite, columns=definition.columns or None)
+        if (context := run.manifest.suite.context) is not None:
+            loaded, _ = in_stated_context(with_critical(loaded), context, lambda: loaded, folder=path)
+        sentences = sentences_of(loaded)
         left_out = pc.invert(pc.is_in(sentences, value_set=whole_column(run.load_sentences(), "sentence")))
         evidence = replace(evidence, too_long=tuple(np.flatnonzero(left_out).tolist()))
     content = evidence_bytes(evidence)
@@ -275,6 +281,11 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
     }
     if "dtype" in stated:
         stated["dtype"] = stated["precision"]
+    if suite.context is not None and CONTEXT not in definition.protocol:
+        return (
+            f"the run was scored in context (--context {suite.context.source}), but the leaderboard scores "
+            "sentences alone"
+        )
     for name, value in definition.protocol.items():
         if stated.get(name) != value:
             return (

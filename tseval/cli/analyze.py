@@ -73,12 +73,12 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
 
 
 @click.group(cls=Group, purposes={
-    "Any runs": ("rows", "pairwise", "robustness", "trajectory"),
+    "Any runs": ("rows", "pairwise", "robustness", "trajectory", "context"),
     "Agreement": ("attractors", "profile", "inflection"),
     "Designs, ratings, formal languages": ("effects", "ratings", "formal"),
 })  # fmt: skip
 def analyze_command() -> None:
-    """Analyse runs by row, attractors, words, pairs of models, human ratings or training steps."""
+    """Analyse runs by row, attractors, words, pairs of models, ratings, training steps or contexts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,9 @@ class ChosenRuns:
     group: bool = False
     group_by: str | None = None
 
-    def open(self, names: Sequence[str], *, rated: bool) -> dict[str, tuple[RunSet, Sequence[Run | Board]]]:
+    def open(
+        self, names: Sequence[str], *, rated: bool, alike: bool = True
+    ) -> dict[str, tuple[RunSet, Sequence[Run | Board]]]:
         """Open the runs of each suite, with the items that `--case` and `--where` choose."""
         from tseval.boards.sources import open_items
         from tseval.report.figures import check_figure_names
@@ -105,7 +107,10 @@ class ChosenRuns:
         check_figure_names(self.figures, RunError)
         chosen = [*(("case", case) for case in self.cases), *feature_values(self.where)]
         of_suites = by_suite(open_items(names))
-        return {suite: (for_analysis(runs, chosen, rated=rated), runs) for suite, runs in of_suites.items()}
+        return {
+            suite: (for_analysis(runs, chosen, rated=rated, alike=alike), runs)
+            for suite, runs in of_suites.items()
+        }
 
     def analyse(
         self,
@@ -114,6 +119,7 @@ class ChosenRuns:
         look: Look | None = None,
         *,
         rated: bool = False,
+        alike: bool = True,
     ) -> None:
         """Analyse runs that have no groups, as `analyse_groups` does."""
         self.analyse_groups(
@@ -121,6 +127,7 @@ class ChosenRuns:
             None if panels is None else lambda opened, document, _: panels(opened, document),
             look,
             rated=rated,
+            alike=alike,
             can_group=False,
         )
 
@@ -131,12 +138,14 @@ class ChosenRuns:
         look: Look | None = None,
         *,
         rated: bool = False,
+        alike: bool = True,
         can_group: bool = True,
     ) -> None:
         """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
 
         Runs on several suites are analysed suite by suite. Panels are drawn in a look of
-        `tseval.report.looks`; `rated` are runs over ratings of sentences.
+        `tseval.report.looks`; `rated` are runs over ratings of sentences. Runs are `alike` if each has its
+        items as often as the others.
         """
         from tseval.report.figures import write_figure
         from tseval.report.suite_tables import tables_of
@@ -147,7 +156,7 @@ class ChosenRuns:
                 "this analysis has no groups, so GROUP=RUN cannot be used. Name the runs alone."
             )
         with busy("analysing runs"):
-            opened_suites = self.open(names, rated=rated)
+            opened_suites = self.open(names, rated=rated, alike=alike)
             documents: dict[str, Document | Table] = {}
             drawable: list[Panel] = []
             for suite, (opened, _) in opened_suites.items():
@@ -328,6 +337,27 @@ def trajectory_command(over: Clock, **options: Any) -> None:
         return rises(opened, trainings, over)
 
     ChosenRuns(**options).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
+
+
+@analyze_command.command("context")
+@run_options
+@FIGURE
+def context_command(**options: Any) -> None:
+    """Print the accuracy of each row by the length and the kind of the context.
+
+    RUN is a run of tseval run --context, or a folder of such runs. Add a run without context for
+    the length 0. A figure has a line with a band for each kind of context.
+    """
+    from tseval.report.analyses.context import InContext, by_context, context_panels, find_contexts
+    from tseval.report.looks import TRAJECTORIES
+
+    contexts: list[InContext] = []
+
+    def make(opened: RunSet) -> Document:
+        contexts[:] = find_contexts(opened)  # of one suite after the other
+        return by_context(opened, contexts)
+
+    ChosenRuns(**options).analyse(make, lambda *_: context_panels(contexts), TRAJECTORIES, alike=False)
 
 
 @analyze_command.command("ratings")

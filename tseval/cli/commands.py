@@ -27,7 +27,7 @@ COMMANDS = {
     "board": ("board", "Create and maintain leaderboards: folders of entries that anyone can check."),
     "analyze": (
         "analyze",
-        "Analyse runs by row, attractors, words, pairs of models, human ratings or training steps.",
+        "Analyse runs by row, attractors, words, pairs of models, ratings, training steps or contexts.",
     ),
     "suites": (
         "suites",

@@ -89,6 +89,9 @@ tseval analyze robustness runs/a --counts-from train.txt""",
     "analyze trajectory": """\
 tseval analyze trajectory runs/gpt2 --figure steps.svg
 tseval analyze trajectory runs/gpt2 --over tokens""",
+    "analyze context": """\
+tseval analyze context runs/context
+tseval analyze context runs/context --figure context.svg""",
     "analyze attractors": """\
 tseval analyze attractors runs/lstm runs/drnn --figure attractors.svg
 tseval analyze attractors runs/lstm --distance 7""",

@@ -17,16 +17,19 @@ from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, MASS_OPTION, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
-from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
+from tseval.cli.scoring_options import RUNS, comparison_options, context_options, suite_options
 from tseval.errors import RunError, SuiteError, counted, plain, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tseval.items import Suite
     from tseval.questions import Score
     from tseval.questions.normalisation import Normalised
     from tseval.questions.unknown import UnknownRule
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
+    from tseval.suites.context import ContextRequest
     from tseval.writing import Form
 
 
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 @suite_options
 @comparison_options
 @MASS_OPTION
+@context_options
 @BY
 @click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
 @click.option("--resume", is_flag=True, help="Continue the interrupted run in the folder of --out.")
@@ -49,8 +53,9 @@ if TYPE_CHECKING:
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
     score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
-    too_long: str, masses: tuple[float, ...], by: tuple[str, ...], device: str, out: Path | None,
-    resume: bool, require_coverage: float | None, quiet: bool, **reading: Any,
+    too_long: str, masses: tuple[float, ...], context: str | None, context_words: str | None,
+    context_seed: int, n_contexts: int, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
+    require_coverage: float | None, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, save the results as a run, and print the table of accuracies.
 
@@ -58,13 +63,14 @@ def run_command(
     can decide is below --require-coverage. If the model can decide no item, tseval prints a warning.
     """
     from tseval.analysis.features import check_features
-    from tseval.cli.printing import print_or_write
     from tseval.suites import load_suite, taken_before, what_was_read
+    from tseval.suites.context import context_requests
     from tseval.suites.data.critical import cluster_data, with_critical
     from tseval.suites.scores import chosen_score
 
     if out == Path():
         raise RunError("--out is empty. Name a folder for the run, such as --out runs/a.")
+    requests = context_requests(context, context_words, context_seed, n_contexts)
     with busy(f"reading {', '.join(suites)}", quiet):
         loaded = [with_critical(cluster_data(load_suite(name, **reading), clusters)) for name in suites]
     for name in suites:
@@ -72,16 +78,9 @@ def run_command(
             click.echo(note, err=True)
     for suite in loaded:
         check_features(suite, by)
-        if masses and suite.lexicon is None:
-            raise SuiteError(
-                f"--mass is about the verbs of SUITE:inflection, but the suite is {suite.name!r}.\n"
-                "  Add :inflection to the suite, or leave out --mass."
-            )
+        _check_masses(suite, masses)
         if suite.left_out and not quiet:
-            why = "compare more than two sentences" if suite.lexicon is None else "have no verb with a number"
-            several = f"{counted(len(suite.left_out), 'case')}, which {why}"
-            left_out = ", ".join(suite.left_out)
-            click.echo(f"{suite.name}: tseval leaves out {several}: {left_out}", err=True)
+            _print_left_out(suite)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -89,28 +88,71 @@ def run_command(
             f"two suites have the name {min(repeated)!r}, so one run cannot hold both. Run "
             "tseval once for each of them."
         )
+    in_contexts = [
+        _in_contexts(suite, name, requests, reading, quiet)
+        for suite, name in zip(loaded, suites, strict=True)
+    ]
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
         from tseval.evaluation import refuse_too_long
 
-        for suite in loaded:
+        for suite in (suite for variants in in_contexts for suite in variants.values()):
             refuse_too_long(model, suite)
     manifests = []
-    for name, suite in zip(suites, loaded, strict=True):
-        where = out / suite.name if out and len(loaded) > 1 else out
-        run, path = _score(model, suite, text, chosen, unknown, where, resume, quiet)
-        notes = _print_table(run, by, quiet)
-        warn_if_undecided(run.manifest, name, spec)
+    for spec_of_suite, variants in zip(suites, in_contexts, strict=True):
+        scored = []
+        for name, suite in variants.items():
+            where = out / suite.name if out and len(loaded) > 1 else out
+            if where and len(variants) > 1:
+                where /= name
+            scored.append(_score(model, suite, text, chosen, unknown, where, resume, quiet))
+        runs = [run for run, _ in scored]
+        notes = _print_tables(runs, by, masses, quiet)
+        for run in runs:
+            warn_if_undecided(run.manifest, spec_of_suite, spec)
         if not quiet:
-            _print_facts(run, path, notes, what_was_read(suite) if suite.files else None)
-        if masses:
-            from tseval.report.analyses.inflection import inflection
-            from tseval.report.opened import for_analysis
-
-            print_or_write(inflection(for_analysis([run]), masses))
-        manifests.append(run.manifest)
+            _print_facts(scored, notes, what_was_read(suite) if suite.files else None)
+        manifests += [run.manifest for run in runs]
     exit_if_undecided(manifests, require_coverage)
+
+
+def _check_masses(suite: Suite, masses: tuple[float, ...]) -> None:
+    """Refuse parts of the probability mass for a suite that does not compare verbs."""
+    if masses and suite.lexicon is None:
+        raise SuiteError(
+            f"--mass is about the verbs of SUITE:inflection, but the suite is {suite.name!r}.\n"
+            "  Add :inflection to the suite, or leave out --mass."
+        )
+
+
+def _print_left_out(suite: Suite) -> None:
+    """Name the cases that the task of a suite cannot use."""
+    why = "compare more than two sentences" if suite.lexicon is None else "have no verb with a number"
+    several = f"{counted(len(suite.left_out), 'case')}, which {why}"
+    click.echo(f"{suite.name}: tseval leaves out {several}: {', '.join(suite.left_out)}", err=True)
+
+
+def _in_contexts(
+    suite: Suite, name: str, requests: Sequence[ContextRequest], reading: Mapping[str, Any], quiet: bool
+) -> dict[str, Suite]:
+    """Put a suite into the contexts of each length, by the name of a folder for the run."""
+    if not requests:
+        return {"": suite}
+    from tseval.suites import load_suite
+    from tseval.suites.context import in_context
+    from tseval.suites.data.critical import with_critical
+
+    with busy("choosing contexts", quiet):
+        of_whole = {"cases": (), "limit": None, "sample": None}
+        is_whole = (suite.complete and not suite.clusters) or not requests[0].needs_whole_suite
+        whole = suite if is_whole else with_critical(load_suite(name, **{**reading, **of_whole}))
+        return {
+            f"context-{'text' if request.words is None else request.words}": in_context(
+                suite, request, whole, tokenise=reading["tokenise"]
+            )
+            for request in requests
+        }
 
 
 def _score(
@@ -152,22 +194,36 @@ def _score(
     return run, out
 
 
-def _print_table(run: Run, by: tuple[str, ...], quiet: bool) -> list[str]:
-    """Print the table of a run; return the notes that stand below it."""
+def _print_tables(runs: list[Run], by: tuple[str, ...], masses: tuple[float, ...], quiet: bool) -> list[str]:
+    """Print the tables of runs on one suite; return the notes that stand below the first."""
     from tseval.cli.printing import print_or_write
     from tseval.report import document_of
 
     with busy("making the table", quiet):
-        table = document_of([run], by)
-    return print_or_write(table)
+        table = document_of(runs, by)
+    notes = print_or_write(table)
+    if masses:
+        from tseval.report.analyses.inflection import inflection
+        from tseval.report.opened import for_analysis
+
+        print_or_write(inflection(for_analysis(runs), masses))
+    return notes
 
 
-def _print_facts(run: Run, path: Path, notes: list[str], read: str | None) -> None:
-    """Print what was read and scored, where the run is, its warnings, and a command to type next."""
-    from tseval.cli.printing import screen_of
-
+def _print_facts(scored: Sequence[tuple[Run, Path]], notes: Sequence[str], read: str | None) -> None:
+    """Print what was read and scored, where the runs are, their warnings, and a command to type next."""
     if read:
         click.echo(read, err=True)
+    for run, path in scored:
+        _print_run(run, path, notes)
+    if sys.stderr.isatty():
+        _print_next(*scored[-1])
+
+
+def _print_run(run: Run, path: Path, notes: Sequence[str]) -> None:
+    """Print what a run took, where it is, and its warnings."""
+    from tseval.cli.printing import screen_of
+
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
     click.echo(f"{took}\n{path}", err=True)
@@ -179,11 +235,14 @@ def _print_facts(run: Run, path: Path, notes: list[str], read: str | None) -> No
         if on_screen and any(plain(warning).rstrip(".") in note for note in notes):
             continue
         click.echo(f"warning: {warning}", err=True)
-    if sys.stderr.isatty():
-        beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
-        then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
-        # As it was called, where it is not installed for all.
-        program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
-        line = f"next: {program} {then}"
-        # A command that a terminal wraps cannot be copied; on a line of its own it is six columns shorter.
-        click.echo(line if len(line) <= get_terminal_size().columns else f"next:\n{line[6:]}", err=True)
+
+
+def _print_next(run: Run, path: Path) -> None:
+    """Propose the next command."""
+    beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
+    then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
+    # As it was called, where it is not installed for all.
+    program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
+    line = f"next: {program} {then}"
+    # A command that a terminal wraps cannot be copied; on a line of its own it is six columns shorter.
+    click.echo(line if len(line) <= get_terminal_size().columns else f"next:\n{line[6:]}", err=True)

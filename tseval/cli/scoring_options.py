@@ -38,6 +38,21 @@ suite_options = take_all([
                       "data set. FILE: a table of items with the columns paradigm and pairID (default: "
                       "leave out none)."),
 ])  # fmt: skip
+context_options = take_all([
+    click.option("--context", metavar="SOURCE",
+                 help="Score each sentence after other text (default: no context). same: sentences of the "
+                      "same case, with other words. other: sentences of other cases. SUITE: sentences of "
+                      "any suite. FILE: a text file, one sentence a line. Add #grammatical or "
+                      "#ungrammatical to choose sentences, as in same#ungrammatical."),
+    click.option("--context-words", metavar="N,...",
+                 help="Length of the context in words: one or several numbers, such as 0,100,400. Each "
+                      "makes a run of its own (default: 100, or the whole of a text file)."),
+    click.option("--context-seed", type=int, default=0, show_default=True,
+                 help="Random seed for the sentences that --context draws."),
+    click.option("--contexts", "n_contexts", type=COUNT, default=1, show_default=True, metavar="K",
+                 help="Number of contexts that each item is scored in. The accuracy is the mean over them, "
+                      "and they widen the interval as words do."),
+])  # fmt: skip
 comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all words), critical (the first "

@@ -14,7 +14,7 @@ from tseval.cli.groups import Command
 from tseval.cli.model_options import DEVICE, MODEL_ARGS, read_arguments, with_precision
 from tseval.cli.names import MODEL, SUITE
 from tseval.cli.options import COUNT, FILE
-from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
+from tseval.cli.scoring_options import RUNS, comparison_options, context_options, suite_options
 from tseval.cli.sweep_lines import print_results, progress_lines
 from tseval.errors import counted, shortened
 
@@ -39,6 +39,7 @@ _STATUS = "status"
               help="Suite to score, as for tseval run. Repeatable.")  # fmt: skip
 @suite_options
 @comparison_options
+@context_options
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
               show_default=True, help="Place where the scoring processes run: local (this machine), "
@@ -63,7 +64,8 @@ _STATUS = "status"
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
-    engine_name: str, workers: int | None, out: Path | None, resume: bool, as_json: bool, quiet: bool,
+    n_contexts: int, engine_name: str, workers: int | None, out: Path | None, resume: bool, as_json: bool,
+    quiet: bool,
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score many models on many suites, in parallel.
@@ -99,7 +101,7 @@ def sweep_command(
     else:
         arguments = with_precision(read_arguments(model_args), precision)
         counted_in = None if unigrams is None else str(unigrams)
-        options = Options(case=cases, cluster=clusters, unigrams=counted_in, **reading)
+        options = Options(case=cases, cluster=clusters, unigrams=counted_in, contexts=n_contexts, **reading)
         plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )

@@ -58,6 +58,11 @@ class Share(click.ParamType[float]):
     help="Name or path of the suite that the model was scored on (default: the name in the run).",
 )
 @click.option(
+    "--context",
+    metavar="SOURCE",
+    help="Name or path of the source of the contexts, as for tseval run (default: the name in the run).",
+)
+@click.option(
     "--model",
     "spec",
     type=MODEL,
@@ -82,8 +87,8 @@ class Share(click.ParamType[float]):
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports in JSON format.")
 def verify_command(
-    paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
-    share: float | None, draw: str | None, record: str | None, as_json: bool,
+    paths: tuple[str, ...], suite: str | None, context: str | None, spec: str | None, model_args: str,
+    device: str, share: float | None, draw: str | None, record: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Verify runs: files intact, numbers recomputed from the evidence, scores confirmed by the model.
 
@@ -110,7 +115,7 @@ def verify_command(
     if not chosen:
         click.echo(f"{', '.join(paths)}: no entries", err=True)
     reports = []
-    verify = _verifier(suite, model, share or 0.01, draw)
+    verify = _verifier(suite, context, model, share or 0.01, draw)
     if record is not None:
         _refuse_to_record(chosen)
     boards: set[Path] = set()
@@ -187,7 +192,9 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     return paths
 
 
-def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
+def _verifier(
+    suite: str | None, context: str | None, model: Model | None, share: float, draw: str | None
+) -> _Verifier:
     from tseval.boards.check import board_suite, verify_entry
     from tseval.boards.definition import read_definition
     from tseval.runs import ENTRY_FILE
@@ -197,7 +204,9 @@ def _verifier(suite: str | None, model: Model | None, share: float, draw: str | 
 
     def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
         if not (path / ENTRY_FILE).is_file():
-            return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)
+            return verify_run(
+                path, suite=suite, context=context, model=model, share=share, draw=draw, progress=progress
+            )
         board = path.resolve().parents[1]
         split = None if read_definition(board).published else suite_of_board(board)
         return verify_entry(path, suite=split, model=model, share=share, draw=draw, progress=progress)

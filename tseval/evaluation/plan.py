@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tseval.errors import ModelError, SuiteError, quoted_text, suggest
-from tseval.evaluation.reading import as_given, refuse_cut_words
+from tseval.evaluation.reading import as_given, refuse_cut_words, rules_of_contexts
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.choices import Asked
 from tseval.questions.normalisation import LENGTHS, Normalised
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule
 from tseval.runs import RunKey
 from tseval.scoring.engine import lengths_of, lengths_of_texts
+from tseval.scoring.in_context import scorer_in_context
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites.data.critical import with_critical
 from tseval.verdicts import check_score, questions_in, sentences_of
+from tseval.writing import without_context
 
 if TYPE_CHECKING:
     from tseval.items import Suite
@@ -94,7 +96,7 @@ def make_plan(
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
     check_score(suite, score)
-    scorer = scorer_for(model, words=score in COMPARES_WORDS)
+    scorer = _scorer_of(model, suite, words=score in COMPARES_WORDS)
     if score in COMPARES_WORDS and not scorer.gives_words:
         raise ModelError(
             f"{model.card.name} gives only one log-probability for a whole sentence, but --score {score} "
@@ -125,9 +127,15 @@ def make_plan(
     return Plan(key, suite, model.card, scorer, sentences, questions, too_long, lengths, seconds)
 
 
+def _scorer_of(model: Model, suite: Suite, *, words: bool) -> Scorer:
+    if suite.context is None:
+        return scorer_for(model, words=words)
+    return scorer_in_context(model, suite.context, rules_of_contexts(model, suite), words=words)
+
+
 def refuse_too_long(model: Model, suite: Suite) -> None:
     """Refuse a suite of which something would be undecidable because the model does not read so far."""
-    scorer = scorer_for(model)
+    scorer = _scorer_of(model, suite, words=False)
     _, too_long = _readable(scorer, sentences_of(suite))
     if len(too_long):
         raise _too_long(
@@ -149,7 +157,7 @@ def _too_long(scorer: Scorer, sentences: pa.StringArray, fix: str) -> ModelError
 def describe_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
     """Say how many sentences a model cannot read, and why, with the first of them."""
     longer = "sentence is" if len(sentences) == 1 else "sentences are"
-    first = quoted_text(str(sentences[0]), 40)
+    first = quoted_text(without_context(str(sentences[0])), 40)
     return f"{len(sentences):,} {longer} {scorer.unreadable}, the first {first}"
 
 

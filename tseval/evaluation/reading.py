@@ -11,10 +11,22 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.scoring.protocol import Model, WritingModel
-from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_boundaries, without_rules
+from tseval.writing import (
+    BOUNDARY,
+    FORMS,
+    LANGUAGES,
+    Form,
+    without_boundaries,
+    without_context,
+    without_rules,
+)
 
 if TYPE_CHECKING:
-    from tseval.items import Suite
+    from collections.abc import Mapping
+
+    from tseval.formats import Json
+    from tseval.items import Suite, SuiteContexts
+    from tseval.writing import Writing
 
 
 def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
@@ -31,6 +43,8 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
         text = "natural" if knows and writing else "tokenised"
     if suite is not None and holds_boundaries(suite):
         model = without_spaces(model)
+    if suite is not None and suite.context is not None:
+        model = in_context(model, suite.context)
     if text != "natural":
         return model
     if suite is not None and writing is None:
@@ -72,14 +86,40 @@ def refuse_cut_words(model: Model, suite: Suite) -> None:
 
 def without_spaces(model: Model) -> Model:
     """Return the same model, whose card says that parts of sentences were joined without a space."""
-    joined = copy(model)
-    joined.card = replace(model.card, protocol={**model.card.protocol, "join": "none"})
-    return joined
+    return with_protocol(model, {"join": "none"})
+
+
+def with_protocol(model: Model, parts: Mapping[str, Json]) -> Model:
+    """Return the same model, whose card says more of how sentences are presented."""
+    changed = copy(model)
+    changed.card = replace(model.card, protocol={**model.card.protocol, **parts})
+    return changed
+
+
+def in_context(model: Model, contexts: SuiteContexts) -> Model:
+    """Return the same model, whose card says which contexts sentences are read in.
+
+    Behind a text, a model without a start symbol scores first tokens too.
+    """
+    is_unscored = model.card.protocol.get("first_token") == "unscored"
+    return with_protocol(model, contexts.describe() | ({"first_token": "scored"} if is_unscored else {}))
+
+
+def rules_of_contexts(model: Model, suite: Suite) -> Writing | None:
+    """Return how a model writes the tokens of contexts; None where it reads them as they are.
+
+    A model of natural text reads contexts in natural text, also before sentences that somebody wrote.
+    """
+    if suite.context is None:
+        return None
+    reads_natural = suite.writing is None and isinstance(model, WritingModel) and model.reads == "natural"
+    is_natural = model.card.protocol.get("text") == "natural" or reads_natural
+    return suite.context.writing if is_natural else None
 
 
 def as_given(model: Model, suite: Suite, sentences: pa.StringArray) -> list[str]:
     """Return sentences as the model is given them, in natural text or as they stand."""
-    texts = [str(text) for text in sentences.to_pylist()]
+    texts = [without_context(str(text)) for text in sentences.to_pylist()]
     if model.card.protocol.get("text") == "natural" and suite.writing:
         return [suite.writing.write(text)[0] for text in texts]
     return [without_boundaries(text) for text in texts]

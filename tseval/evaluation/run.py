@@ -18,6 +18,8 @@ from tseval.evaluation.warnings import warnings_of_run
 from tseval.items import Suite
 from tseval.report import document_of, render
 from tseval.runs import Manifest, RunWriter, start_run
+from tseval.runs.contexts import write_contexts
+from tseval.runs.directory import CONTEXTS_FILE
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.runs.reader import read_run
 from tseval.runs.run import Run
@@ -101,6 +103,8 @@ def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] |
     started = time.monotonic()
     table = document_of([run])
     tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
+    if plan.suite.context is not None:
+        tables[CONTEXTS_FILE] = write_contexts(plan.suite.context)
     timings = replace(run.manifest.timings, table_seconds=round(time.monotonic() - started, 3))
     manifest = replace(run.manifest, timings=timings)
     writer.finish(manifest, run.load_sentences(), run.load_verdicts(), tables)

@@ -20,6 +20,7 @@ from tseval.suites.data.alternatives import ALTERNATIVES
 from tseval.suites.data.critical import shared_columns
 from tseval.suites.mistakes import first_mistake
 from tseval.verdicts import missing_words
+from tseval.writing import without_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
 def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int) -> Iterator[str]:
     """Say in what form text was read, what was too long or may mislead, and that it looks untokenised."""
     if plan.card.protocol.get("text") == "natural" and plan.suite.writing:
-        text, _ = plan.suite.writing.write(str(plan.sentences[0]))
+        text, _ = plan.suite.writing.write(without_context(str(plan.sentences[0])))
         yield (
             f"tseval writes sentences as natural text: {quoted_text(text, 60)} (to switch it off: "
             "--text tokenised)"

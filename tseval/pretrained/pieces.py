@@ -23,7 +23,14 @@ from tseval.errors import ModelError
 from tseval.pretrained.tokenizer import TEXTS, draw_texts, pieces_of, splits_by_backend
 from tseval.scoring.protocol import UNKNOWN, Encoded
 from tseval.scoring.trie import words_and_lengths
-from tseval.writing import AS_WRITTEN, BOUNDARY, OTHER_SPACES, UNFINISHED, single_spaced
+from tseval.writing import (
+    AS_WRITTEN,
+    BOUNDARY,
+    OTHER_SPACES,
+    UNFINISHED,
+    single_spaced,
+    without_boundaries,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,6 +102,7 @@ class Pieces:
             it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
             the word before it. Or `all`, what stands before the first word and behind the last too.
         writing: How tokens are written as natural text; None where they are given as they are.
+        inside: Whether sentences go on from a text: they are split behind a word and a space.
     """
 
     def __init__(
@@ -103,6 +111,7 @@ class Pieces:
         leading_space: bool,
         white_space: str = "single",
         writing: Writing | None = None,
+        inside: bool = False,
     ) -> None:
         self._by_backend = splits_by_backend(tokenizer)
         if white_space != "single" and not self._by_backend:
@@ -112,7 +121,8 @@ class Pieces:
                 "  Use --model-args white_space=single"
             )
         self.tokenizer = tokenizer
-        self.leading_space, self._writing = leading_space, writing
+        self.leading_space, self._writing = leading_space or inside, writing
+        self._before = BEFORE if inside else ""
         self._inside = None if writing is None else replace(writing, capital=False)  # within a sentence
         self._white_space = white_space
         self._seen: dict[bytes, tuple[str, bool]] = {}
@@ -133,7 +143,18 @@ class Pieces:
 
     def writing(self, rules: Writing) -> Pieces:
         """Return pieces of the same vocabulary, of sentences that are written as natural text."""
-        return Pieces(self.tokenizer, self.leading_space, self._white_space, rules)
+        return Pieces(self.tokenizer, self.leading_space, self._white_space, rules, bool(self._before))
+
+    def inside_text(self) -> Pieces:
+        """Return pieces of the same vocabulary, of sentences that go on from a text."""
+        return Pieces(self.tokenizer, self.leading_space, self._white_space, self._writing, inside=True)
+
+    def of_text(self, sentences: Sequence[str], rules: Writing | None) -> list[int]:
+        """Split a text into pieces: sentences of tokens, which rules write as natural text."""
+        texts = [rules.write(text)[0] if rules else without_boundaries(text) for text in sentences]
+        gap = " " if rules is None or rules.spaces else ""
+        text = (" " if self.leading_space else "") + gap.join(texts)
+        return pieces_of(self.tokenizer, [text])[0] if texts else []
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""
@@ -277,15 +298,21 @@ class Pieces:
             self._by_chunk = self._chunks_are_apart(sample_of(sentences, 8 * HELD))
         is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
-            prefix = " " if self.leading_space else ""
+            prefix = self._before + (" " if self.leading_space else "")
+            n_others = n_special - self._n_before
             near = np.flatnonzero(may_exceed(sentences, longest - n_special))
             texts = [prefix + text for text in self._texts(sentences.take(pa.array(near, pa.int64())))[0]]
             is_too_long[near] = (
-                [len(ids) + n_special > longest for ids in pieces_of(self.tokenizer, texts)]
+                [len(ids) + n_others > longest for ids in pieces_of(self.tokenizer, texts)]
                 if texts
                 else False
             )
         return is_too_long
+
+    @cached_property
+    def _n_before(self) -> int:
+        """Number of pieces of the word that sentences are split behind."""
+        return len(pieces_of(self.tokenizer, [self._before])[0]) if self._before else 0
 
     def words_of_tokenizer(self, sentences: pa.StringArray) -> np.ndarray | None:
         """Tell which word each piece belongs to as the tokenizer splits words: `taking.` is two for BERT's.
@@ -350,15 +377,16 @@ class Pieces:
         written = [writing.write(text) for text in lines]
         return [text for text, _ in written], lengths, [starts for _, starts in written]
 
-    def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
-        prefix = " " if self.leading_space else ""
+    def _encodings(self, texts: Sequence[str]) -> list[Encoding | _Inside]:
+        prefix = self._before + (" " if self.leading_space else "")
         backend = self.tokenizer.backend_tokenizer  # its wrapper spends most of the time on copies
         backend.no_truncation()
         backend.no_padding()
-        return cast(
-            "list[Encoding]",
+        encodings = cast(
+            "list[Encoding | _Inside]",
             backend.encode_batch([prefix + text for text in texts], add_special_tokens=False),
         )
+        return [_Inside.of(one, len(self._before)) for one in encodings] if self._before else encodings
 
     def _by_offsets(self, texts: list[str], starts: list[list[int]] | None) -> Placed:
         """Split all texts at once; a piece belongs to the word of its last letter, a space to the next."""
@@ -425,7 +453,7 @@ class Pieces:
 
     def _by_beginnings(self, texts: list[str], starts: list[list[int]] | None) -> Placed:
         """Split texts one by one; a word has as many pieces as its text gains by it."""
-        prefix = " " if self.leading_space else ""
+        prefix = self._before + (" " if self.leading_space else "")
         tokens: list[int] = []
         pieces: list[int] = []
         unfinished: list[bool] = []
@@ -433,9 +461,9 @@ class Pieces:
             beginnings = [prefix + text[:end] for end in [*begins[1:], len(text)]]
             ids = pieces_of(self.tokenizer, beginnings)
             reached = np.minimum(np.maximum.accumulate([len(beginning) for beginning in ids]), len(ids[-1]))
-            pieces += np.diff(reached, prepend=0).tolist()
+            pieces += np.diff(reached, prepend=self._n_before).tolist()
             unfinished += [beginning != ids[-1][: len(beginning)] for beginning in ids]
-            tokens += ids[-1]
+            tokens += ids[-1][self._n_before :]
         counts = np.array(pieces, dtype=np.int64)
         ends_inside = np.array(unfinished, dtype=np.bool_)
         return Placed(np.array(tokens, dtype=np.int64), counts, ends_inside, np.zeros_like(ends_inside))
@@ -466,6 +494,24 @@ class Pieces:
                 text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or UNFINISHED
             self._seen[word] = text, unknown
         return self._seen[word]
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What is left of an encoding behind the word that its text was split behind."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    word_ids: list[int | None]
+
+    @classmethod
+    def of(cls, encoding: Encoding | _Inside, length: int) -> _Inside:
+        """Take off the pieces of the first characters; places count from behind these."""
+        n_pieces = next(
+            (at for at, (_, end) in enumerate(encoding.offsets) if end > length), len(encoding.ids)
+        )
+        offsets = [(max(0, start - length), end - length) for start, end in encoding.offsets[n_pieces:]]
+        return cls(encoding.ids[n_pieces:], offsets, encoding.word_ids[n_pieces:])
 
 
 def _repeat(values: list[np.ndarray], order: np.ndarray) -> np.ndarray:

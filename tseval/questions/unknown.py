@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, suggest
+from tseval.writing import without_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,7 +112,8 @@ class UnknownWords:
         return {row: words for row, words in by_row.items() if words}
 
     def _of_sentence(self, sentence: str, seen: str) -> list[tuple[int, str]]:
-        text = sentence.lower() if self._unknown.lowercase else sentence
+        text = without_context(sentence)
+        text = text.lower() if self._unknown.lowercase else text
         words, seen_words = text.split(), seen.split()
         if len(words) != len(seen_words):  # nobody knows which word is which: what is not shown is unknown
             return [(0, word) for word in (Counter(words) - Counter(seen_words)).elements()]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tseval.analysis.counts import exact_accuracy
 from tseval.analysis.rows import ROW
-from tseval.errors import BoardError, RunError, plain
+from tseval.errors import BoardError, RunError, counted, plain
 from tseval.report.numbers import spread_beside
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.report.published import Board
     from tseval.runs import Run
+    from tseval.runs.manifest import Manifest
 
 
 Key = tuple[object, ...]
@@ -119,7 +120,7 @@ def description_of(run: Run) -> Column:
     core = model.details.get("core_parameters")
     count = model.details.get("parameters") if core is None else core
     return Column(
-        heading=plain(model.name),
+        heading=plain(heading_of(run.manifest)),
         origin=plain(run.name),
         suite=suite.name,
         score=run.manifest.key.score,
@@ -138,6 +139,14 @@ def description_of(run: Run) -> Column:
         sample=suite.sample,
         inferred=suite.inferred,
     )
+
+
+def heading_of(manifest: Manifest) -> str:
+    """Return what a table calls a model, with the context of its sentences: `lstm, 100 words of same`."""
+    context = manifest.suite.context
+    if context is None:
+        return manifest.model.name
+    return f"{manifest.model.name}, {counted(context.words, 'word')} of {context.source}"
 
 
 def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:

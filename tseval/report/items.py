@@ -13,13 +13,13 @@ from pandas.api.types import is_numeric_dtype
 
 from tseval.analysis.features import select
 from tseval.errors import RunError, plain
-from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
+from tseval.items import CONTEXT, ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
 from tseval.report.document import Document, Field, Grid
 from tseval.report.layout import in_full
 from tseval.report.numbers import format_difference
 from tseval.report.writers.csv import cell
 from tseval.suites.data.critical import differing
-from tseval.writing import AS_WRITTEN
+from tseval.writing import AS_WRITTEN, IN_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -132,7 +132,13 @@ def _with_sentences(
         label: [f"{text}{end}" for text in case.sentences[label].take(positions).to_pylist()]
         for label in labels
     }
-    every_sentence = pa.array([text for column in texts.values() for text in column], pa.string())
+    before = [""] * len(verdicts)
+    if run.manifest.suite.context is not None:
+        before = [f"{number}{IN_CONTEXT}" for number in verdicts[f"{CONTEXT}{ENTRY}"]]
+    every_sentence = pa.array(
+        [f"{mark}{text}" for column in texts.values() for mark, text in zip(before, column, strict=True)],
+        pa.string(),
+    )
     scored_rows = pc.index_in(every_sentence, value_set=scored["sentence"])
     undecidable = np.tile(verdicts["undecidable"].to_numpy(bool), len(labels))
     unscored = scored_rows.is_null().to_numpy(zero_copy_only=False) & ~undecidable

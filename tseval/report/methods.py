@@ -70,6 +70,7 @@ PRECISIONS = {"float32": "single precision (float32)", "float64": "double precis
 DESCRIBED = frozenset({
     "start", "bos", "first_token", "state", "unknown", "lowercase", "dtype", "precision", "text", "pll",
     "masked_word", "words", "leading_space", "eos", "end", "file",
+    "context", "context_words", "context_seed", "contexts", "context_digest",
 })  # fmt: skip
 DRAWN = re.compile(r"(\d+) of each case, seed (-?\d+)")
 
@@ -92,6 +93,7 @@ def methods_paragraph(
         _scores(manifests),
         _all_verbs(manifests, keys),
         _undecided(manifests, keys),
+        _contexts(manifests),
         _presentation(manifests, keys),
         _precision(manifests),
         _intervals(rows, keys, groups),
@@ -201,6 +203,37 @@ def _n_half_known(manifest: Manifest) -> int:
     return manifest.counts.n_half_known
 
 
+def _contexts(manifests: Mapping[str, Manifest]) -> Iterator[str]:
+    """Yield sentences on what stood before the sentences, if anything did."""
+    groups = _grouped(manifests, lambda manifest: tuple(_context(manifest)))
+    for described, names in groups.items():
+        if described:
+            first, *others = described
+            yield _about(names, groups, first)
+            yield from others
+
+
+def _context(manifest: Manifest) -> Iterator[str]:
+    facts = manifest.suite.context
+    if facts is None:
+        return
+    place, _, label = facts.source.partition("#")
+    kind = f"{latex(label)} " if label else ""
+    sources = {
+        "same": f"{kind}sentences of other items of the same case, which shared no lexicon entry with it",
+        "other": f"{kind}sentences of items of another case",
+    }
+    source = sources.get(place, f"{kind}text from {breakable_latex(place)}")
+    each = "a context" if facts.each == 1 else f"{facts.each:,} contexts, over which the accuracy is the mean"
+    yield (
+        f"Each item was scored in {each}: both sentences followed the same {facts.words:,} words of {source}."
+    )
+    yield (
+        f"The contexts ({facts.n_texts:,} in all, random seed {facts.seed}) were read as running text, and "
+        "only the log-probability of the sentence itself, given its context, counted."
+    )
+
+
 def _presentation(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
     """Yield sentences on the form of the text and on what the models read besides it."""
 
@@ -227,7 +260,10 @@ def _text(manifest: Manifest) -> Iterator[str]:
 def _reading(manifest: Manifest, keys: Mapping[str, str]) -> Iterator[str]:
     protocol = manifest.key.protocol
     start = protocol.get("bos", protocol.get("start"))
-    if start is not None:
+    if manifest.suite.context is not None:
+        if start is not None:
+            yield f"The start symbol was {latex(str(start))}."
+    elif start is not None:
         state = " from a fresh state," if protocol.get("state") == "fresh" else ""
         yield f"Each sentence was read on its own,{state} after the start symbol {latex(str(start))}."
     elif "bos" in protocol or "start" in protocol:

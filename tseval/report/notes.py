@@ -187,7 +187,10 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     """Yield notes on the ranks in brackets: the models that they do not tell apart, or why there are none."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
-            yield "Ranks have no intervals, because published accuracies do not say which items were right."
+            why = "published accuracies do not say which items were right"
+            if len(runs) == len(table.columns):
+                why = "the runs have different numbers of contexts for each item"
+            yield f"Ranks have no intervals, because {why}."
         return
     yield (
         f"In brackets: the possible ranks of each model, with {confidence_percent()} confidence for all "

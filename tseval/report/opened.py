@@ -12,7 +12,7 @@ from tseval.analysis.counts import no_accuracy
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.features import select
 from tseval.analysis.intervals import confidence_level, confidence_percent
-from tseval.errors import RunError
+from tseval.errors import RunError, counted
 from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
@@ -52,9 +52,21 @@ class RunSet:
 
 
 def for_analysis(
-    runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
+    runs: Sequence[Run],
+    where: Sequence[tuple[str, str]] = (),
+    *,
+    rated: bool = False,
+    alike: bool = True,
 ) -> RunSet:
-    """Return the runs and the verdicts that an analysis is about."""
+    """Return the runs and the verdicts that an analysis is about.
+
+    Args:
+        runs: Over the same items.
+        where: Features, and values of them, of the items to use.
+        rated: Whether they are over ratings of sentences.
+        alike: Whether each run must have an item as often as the others: an item has a verdict for each of
+            its contexts.
+    """
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
     if other := [run for run in runs if run.rated != rated]:
@@ -66,6 +78,8 @@ def for_analysis(
                 "  Name a run on rated sentences, as docs/ratings.md describes."
             )
         )
+    if alike:
+        _refuse_other_contexts(runs)
     columns = distinct_headings(columns)
     notes = []
     if not columns[0].complete:
@@ -124,6 +138,18 @@ def for_analysis(
         folders,
         {column.heading: run.load_sentences for column, run in zip(columns, runs, strict=True)},
     )
+
+
+def _refuse_other_contexts(runs: Sequence[Run]) -> None:
+    """Refuse runs whose items cannot be paired, because they have different numbers of contexts."""
+    numbers = [1 if (facts := run.manifest.suite.context) is None else facts.each for run in runs]
+    for run, number in zip(runs, numbers, strict=True):
+        if number != numbers[0]:
+            raise RunError(
+                f"{run.name} has {counted(number, 'context')} for each item, but {runs[0].name} has "
+                f"{numbers[0]:,}, so tseval cannot pair their items.\n"
+                "  Score both with the same number of --contexts, or write tseval analyze context."
+            )
 
 
 def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

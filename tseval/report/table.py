@@ -141,7 +141,9 @@ def _infer(table: Table) -> Table:
         with_estimates.append(
             replace(row_mean, estimates=tuple(None if value is None else of for value, of in known))
         )
-    ranking = rank_models(models) if len(models) == len(columns) > 1 else None
+    # Runs with other numbers of contexts have other numbers of verdicts: those cannot be paired.
+    alike = len({len(model.correct) for model in models}) == 1
+    ranking = rank_models(models) if alike and len(models) == len(columns) > 1 else None
     return replace(table, means=tuple(with_estimates), ranking=ranking)
 
 

@@ -13,9 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import BoardError, SuiteError
+from tseval.errors import BoardError, SuiteError, first_line
 from tseval.evidence.prefixes import Words, split_words
+from tseval.formats import ContentError, Json, checked
+from tseval.items import CONTEXT
 from tseval.suites import available_suites, load_suite
+from tseval.suites.context import ContextRequest, in_context
+from tseval.suites.context.requests import is_known_source
 from tseval.suites.data.critical import with_critical
 from tseval.verdicts import all_sentences, sentences_of
 
@@ -59,8 +63,76 @@ class SplitSuite:
         return cast("NDArray[np.int64]", rows.to_numpy().astype(np.int64))
 
 
-def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, str]) -> Suite:
-    """Load the suite of a board: the copy in its folder, where there is another version by now."""
+def suite_of_board(
+    board: Path, suite: str, digest: str, columns: Mapping[str, str], protocol: Mapping[str, Json]
+) -> Suite:
+    """Load the suite of a board, in the contexts that its protocol names.
+
+    If there is another version of the suite by now, this is the copy in the folder of the board.
+    """
+    return board_in_context(_alone(board, suite, digest, columns), protocol, board)
+
+
+def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) -> Suite:
+    """Put the whole suite of a board into the contexts that its protocol names, if it names any.
+
+    The text file of contexts lies in the folder of the board.
+
+    Raises:
+        BoardError: The protocol does not say which contexts, or they are other ones than it says.
+    """
+    source = protocol.get(CONTEXT)
+    if source is None:
+        return suite
+    file = board / DEFINITION
+    try:
+        request = checked({**_USUAL_CONTEXT, **protocol}, _ContextProtocol)
+    except ContentError as error:
+        raise BoardError(
+            f"{file}: the key `protocol` names a context, but {error}.\n"
+            "  Copy the keys context, context_words, context_seed and contexts from the manifest of a run."
+        ) from None
+    beside = board / Path(request.context).name
+    is_beside = beside.name == request.context and beside.is_file()
+    if not is_beside and not is_known_source(request.context):
+        raise BoardError(
+            f"{file}: the key `protocol.context` is {request.context!r}, which is neither the name of a "
+            "suite nor a text file in this folder.\n"
+            "  Write same, other or the name of a suite, or put the text file into this folder."
+        )
+    place = request.context if is_known_source(request.context) else str(beside)
+    whole = with_critical(suite)
+    try:
+        put = in_context(
+            whole, ContextRequest(place, request.context_words, request.context_seed, request.contexts)
+        )
+    except SuiteError as error:
+        raise BoardError(f"{file}: {first_line(error)}\n  Correct the key `protocol`.") from None
+    actual = None if put.context is None else put.context.describe()["context_digest"]
+    if request.context_digest not in {None, actual}:
+        raise BoardError(
+            f"{file}: the key `protocol.context_digest` is {request.context_digest!r}, but the contexts on "
+            f"this machine have the digest {actual!r}.\n"
+            "  Use the source of the contexts with which the leaderboard was made."
+        )
+    return put
+
+
+@dataclass(frozen=True, slots=True)
+class _ContextProtocol:
+    """What a protocol says of contexts, as `SuiteContexts.describe` has it."""
+
+    context: str
+    context_words: int
+    context_seed: int
+    contexts: int
+    context_digest: str | None = None
+
+
+_USUAL_CONTEXT: dict[str, Json] = {"context_seed": 0, "contexts": 1}
+
+
+def _alone(board: Path, suite: str, digest: str, columns: Mapping[str, str]) -> Suite:
     present: Suite | None = None
     problem: SuiteError | None = None
     try:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CONTEXTS = b"contexts"
 # All data files of a complete run.
 RUN_FILES = ("sentences.parquet", "verdicts.parquet", "table.md", "table.csv")
+# Beside them, of a run in context: the texts that its sentences were scored after.
+CONTEXTS_FILE = "contexts.json"
 
 # What tables hold; verdicts have a column for every feature besides.
 SENTENCES: dict[str, pa.DataType] = {

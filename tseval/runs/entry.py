@@ -10,7 +10,7 @@ from tseval.errors import EvidenceError, RunError, reason
 from tseval.evidence.download import EvidenceAddress, fetch_evidence
 from tseval.evidence.file_format import read_evidence
 from tseval.evidence.restoring import readable, scored_again
-from tseval.formats import ContentError, checked, read_yaml
+from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.runs.board_suite import DEFINITION, SplitSuite, suite_of_board
 from tseval.runs.directory import digest, read_intact
 from tseval.runs.manifest import NAME, Manifest, load_manifest
@@ -99,6 +99,7 @@ class _OverSuite:
     suite: str
     digest: str
     columns: Mapping[str, str] = field(default_factory=dict)
+    protocol: Mapping[str, Json] = field(default_factory=dict)
 
 
 def suite_of_entry(folder: Path) -> SplitSuite:
@@ -106,7 +107,8 @@ def suite_of_entry(folder: Path) -> SplitSuite:
     board = folder.resolve().parents[1]
     try:
         definition = checked(read_yaml(board / DEFINITION), _OverSuite)
-        return SplitSuite(suite_of_board(board, definition.suite, definition.digest, definition.columns))
+        about = definition.suite, definition.digest, definition.columns, definition.protocol
+        return SplitSuite(suite_of_board(board, *about))
     except (OSError, ContentError) as error:
         raise RunError(
             f"{folder} is an entry of a leaderboard, but tseval cannot find the suite: "

@@ -160,6 +160,23 @@ MANIFEST_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class ContextFacts:
+    """The contexts of a run; the fields are those of `SuiteContexts`.
+
+    `digest` is the SHA-256 of the texts, which stand in `contexts.json`.
+    """
+
+    source: str
+    words: int
+    seed: int
+    each: int
+    n_texts: int
+    digest: str
+    tokenise: bool = False
+    is_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
@@ -167,8 +184,8 @@ class SuiteFacts:
     share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
-    data (and in runs from before they were kept), `lexicon` where no list of verbs is compared (it then does
-    not stand in the file).
+    data (and in runs from before they were kept), `lexicon` where no list of verbs is compared, `context`
+    where sentences were scored alone (these two then do not stand in the file).
     """
 
     name: str
@@ -188,6 +205,7 @@ class SuiteFacts:
     excluded: tuple[tuple[str, str], ...] | None = None
     files: Mapping[str, str] | None = None
     lexicon: tuple[str, ...] | None = None
+    context: ContextFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +284,8 @@ class Manifest:
         mapping |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             mapping[name] = asdict(getattr(self, name))
-        for name in ("inferred", "lexicon"):  # such manifests are what they were before there were these
+        for name in ("inferred", "lexicon", "context"):
+            # Such manifests are what they were before there were these.
             if getattr(self.suite, name) is None:
                 del cast("dict[str, Json]", mapping["suite"])[name]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
@@ -291,7 +310,13 @@ class UnfinishedManifest:
 
 def describe_suite(suite: Suite) -> SuiteFacts:
     """Describe a suite for a manifest."""
-    return SuiteFacts(**{part.name: getattr(suite, part.name) for part in fields(SuiteFacts)})
+    facts = {part.name: getattr(suite, part.name) for part in fields(SuiteFacts)}
+    if (contexts := suite.context) is not None:
+        facts["context"] = ContextFacts(
+            contexts.source, contexts.words, contexts.seed, contexts.each, len(contexts.texts),
+            contexts.digest, contexts.tokenise, contexts.is_text,
+        )  # fmt: skip
+    return SuiteFacts(**facts)
 
 
 def count_run(suite: Suite, scored: Scored, verdicts: pa.Table, too_long: int = 0) -> Counts:
@@ -362,6 +387,8 @@ def contradiction(manifest: Manifest) -> str | None:
         "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,
         "model.protocol from key.protocol": model.protocol == key.protocol,
         "key.protocol from possible keys of a protocol": not key.hidden,
+        "key.protocol from suite.context": suite.context is None
+        or key.protocol.get("context_digest") == suite.context.digest[:16],
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,

@@ -16,7 +16,7 @@ import torch
 
 from tseval.questions.unknown import Unknown
 from tseval.scoring.devices import on_device
-from tseval.scoring.protocol import ContextModel, DistributionModel
+from tseval.scoring.protocol import ContinuationModel, DistributionModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +89,7 @@ def distributions(model: object, encoded: Encoded, batch_tokens: int) -> Distrib
     Returns:
         Places of the contexts, and (contexts, vocabulary) float32.
     """
-    if isinstance(model, ContextModel):
+    if isinstance(model, ContinuationModel):
         yield from model.after_contexts(encoded, batch_tokens)
         return
     assert isinstance(model, DistributionModel)

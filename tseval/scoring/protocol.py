@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, TsevalError, counted, first_line, one_line, quoted_text
 from tseval.formats import Json  # noqa: TC001 - manifests are read into a ModelCard
+from tseval.writing import without_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -200,6 +201,25 @@ class WritingModel(Protocol):
 
 
 @runtime_checkable
+class ContextModel(Protocol):
+    """A model that can read a text before every sentence, once for all of them.
+
+    A recurrent model needs no such method: its state after the text is kept.
+    """
+
+    def after(self, sentences: Sequence[str], rules: Writing | None) -> Model:
+        """Return the same model, which reads sentences as they go on from a text.
+
+        Args:
+            sentences: Those of the text, tokens with spaces between them.
+            rules: How a model of natural text writes these tokens; None where they are written already.
+
+        Raises:
+            ModelError: The text is longer than the model reads.
+        """
+
+
+@runtime_checkable
 class ChangingModel(Protocol):
     """A model in memory whose weights may change between two evaluations, as in a training loop."""
 
@@ -257,7 +277,7 @@ class DistributionModel(Protocol):
 
 
 @runtime_checkable
-class ContextModel(Protocol):
+class ContinuationModel(Protocol):
     """A model that gives the probabilities of its whole vocabulary after many contexts at once."""
 
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
@@ -466,7 +486,8 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
         raise
     except Exception as error:  # a model may raise anything
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        some = f"{counted(len(sentences), 'sentence')}, the first {quoted_text(str(sentences[0]), 40)}"
+        first = quoted_text(without_context(str(sentences[0])), 40)
+        some = f"{counted(len(sentences), 'sentence')}, the first {first}"
         raise ModelError(
             f"{who} raised a Python error while tseval scored {some}:\n"
             f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
@@ -477,14 +498,16 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
     """Say that a log-probability is infinite, or no number."""
     return wrong_output(
-        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}, but the "
+        f"{who} returned the log-probability {value} for the sentence "
+        f"{quoted_text(without_context(sentence))}, but the "
         "number must be finite"
     )
 
 
 def _above_zero(value: float, sentence: str, who: str) -> ModelError:
     return ModelError(
-        f"{who} returned the log-probability {value:.4g} in the sentence {quoted_text(sentence)}, but a "
+        f"{who} returned the log-probability {value:.4g} in the sentence "
+        f"{quoted_text(without_context(sentence))}, but a "
         "log-probability above 0 means a probability above 1.\n"
         "  Return natural logarithms of probabilities, not logits, surprisals or probabilities.\n"
         "  To check the model: tseval check-model MODEL"

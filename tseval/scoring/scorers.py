@@ -25,7 +25,7 @@ from tseval.scoring.inflected import (
 from tseval.scoring.protocol import (
     UNKNOWN,
     BoundedModel,
-    ContextModel,
+    ContinuationModel,
     CorrectingModel,
     DistributionModel,
     Encoded,
@@ -210,7 +210,7 @@ class Scorer(ABC):
         table = self.score(contexts)
         words = FormWords.of(self._encode, self.card, str(contexts[0]), asked.words)
         logprobs = np.full((len(contexts), len(asked.words)), np.nan)
-        if not isinstance(self.model, (ContextModel, DistributionModel)):
+        if not isinstance(self.model, (ContinuationModel, DistributionModel)):
             logprobs[:, words.known] = score_as_sentences(self.score, contexts, of_those(asked, words.known))
             return forms_table(table, logprobs, None, words.known)
         encoded = self._encode(contexts)
@@ -353,10 +353,11 @@ class RecurrentScorer(Scorer):
         self.check_symbols(asked.asks)
         encoded = self.encoded(sentences)
         before = np.concatenate(asked.before)
+        starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
 
         def words(trie: Trie, part: slice) -> np.ndarray:
             at_nodes = np.empty(int(trie.paths.max()) + 1, dtype=np.int64)
-            at_nodes[trie.paths] = before[part]
+            at_nodes[trie.paths] = before[starts[part.start] : starts[part.stop]]
             return np.stack(ask(self._model, trie, asked.asks, at_nodes), axis=1)
 
         logprobs, right, wrong = self._by_tries(encoded, words).T
@@ -371,18 +372,22 @@ class RecurrentScorer(Scorer):
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         return _encoded_by(self._model, sentences)
 
-    def _by_tries(self, encoded: Encoded, score: Callable[[Trie, slice], np.ndarray]) -> np.ndarray:
+    def _by_tries(
+        self, encoded: Encoded, score: Callable[[Trie, slice], np.ndarray], roots: np.ndarray | None = None
+    ) -> np.ndarray:
         """Score the nodes of a trie for each part that fits into memory; give what words get, (words, ...).
 
-        `score` gives a number, or several, for each node of a trie, told which words it is made of.
+        `score` gives a number, or several, for each node of a trie, told which sentences it is made of.
+        `roots` is the text that each sentence stands behind, (sentences,).
         """
         starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
 
         def part(start: int, stop: int) -> np.ndarray:
             words = slice(starts[start], starts[stop])
-            trie = build_trie(encoded.tokens[words], encoded.lengths[start:stop])
+            some = None if roots is None else np.unique(roots[start:stop], return_inverse=True)[1]
+            trie = build_trie(encoded.tokens[words], encoded.lengths[start:stop], roots=some)
             self.n_contexts += trie.n_contexts
-            of_words: np.ndarray = score(trie, words)[trie.paths]
+            of_words: np.ndarray = score(trie, slice(start, stop))[trie.paths]
             return of_words
 
         return self._memory.in_parts(len(encoded.lengths), part)

@@ -182,14 +182,17 @@ class Trie:
 
     levels: tuple[Level, ...]  # prefixes of length 1, 2, ... up to the longest sentence
     paths: np.ndarray  # node of every word of every sentence, counted through all levels, (words,) int64
+    n_roots: int = 1  # texts that sentences stand behind; one, the empty one, where there are none
 
     @property
     def n_contexts(self) -> int:
         """Number of distinct contexts, the empty one included: how often a model must be advanced."""
-        return 1 + sum(len(level.inner) for level in self.levels)
+        return self.n_roots + sum(len(level.inner) for level in self.levels)
 
 
-def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> Trie:
+def build_trie(
+    tokens: np.ndarray, lengths: np.ndarray, shared: bool = True, roots: np.ndarray | None = None
+) -> Trie:
     """Build the trie of encoded sentences without a Python loop over words or sentences.
 
     Every level is one sort of the pairs (parent, word): two sentences share a prefix exactly if they
@@ -199,11 +202,16 @@ def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> 
         tokens: Word ids of all sentences one after the other, (words,) int64.
         lengths: Words of each sentence, (sentences,) int64, each at least 1.
         shared: Whether sentences share the prefixes that they have in common; if not, each has its own.
+        roots: The text that each sentence stands behind, as numbers from 0 of which each occurs,
+            (sentences,); parents in the first level are these. None where all stand behind the same.
     """
     starts = np.concatenate(([0], np.cumsum(lengths)))[:-1]
     base = int(tokens.max()) + 1 if len(tokens) else 1
     paths = np.empty(len(tokens), dtype=np.int64)
     node = np.zeros(len(lengths), dtype=np.int64) if shared else np.arange(len(lengths))
+    n_roots = 1
+    if roots is not None:
+        node, n_roots = roots.copy(), int(roots.max()) + 1
     alive = np.arange(len(lengths))
     levels: list[Level] = []
     n_nodes, depth = 0, 0
@@ -216,7 +224,7 @@ def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> 
         depth += 1
         alive = alive[lengths[alive] > depth]
         levels.append(Level(tokens=keys % base, parents=keys // base, inner=np.unique(node[alive])))
-    return Trie(tuple(levels), paths)
+    return Trie(tuple(levels), paths, n_roots)
 
 
 def trie_of_contexts(
@@ -247,17 +255,20 @@ class Visit:
     tokens: np.ndarray  # ids of the words, (words,)
 
 
-def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterator[Visit]:
+def visit(
+    model: RecurrentModel, trie: Trie, block: int | None = None, start: PrefixState | None = None
+) -> Iterator[Visit]:
     """Go through all contexts, the empty one first, then level by level.
 
-    So many are advanced at a time as `block` says, or as suit the device of the states.
+    So many are advanced at a time as `block` says, or as suit the device of the states. Sentences stand
+    behind the rows of `start`, or behind the start symbol.
     """
-    state = model.start()
+    state = model.start() if start is None else start
     at_once = CONTEXTS_AT_ONCE if state[0].device.type == "cpu" else CONTEXTS_ON_ACCELERATOR
     first = trie.levels[0]
     n_nodes = len(first.tokens)
     yield Visit(state, first.parents, slice(0, n_nodes), first.tokens)
-    parent_row = np.zeros(1, dtype=np.int64)  # row of `state` that holds a node of the level before
+    parent_row = np.arange(trie.n_roots)  # row of `state` that holds a node of the level before
     for level, following in zip(trie.levels, trie.levels[1:], strict=False):
         states: list[PrefixState] = []
         for inner, children in _blocks(level, following, block or at_once):
@@ -273,9 +284,9 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
         n_nodes += len(following.tokens)
 
 
-def node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
+def node_logprobs(model: RecurrentModel, trie: Trie, start: PrefixState | None = None) -> np.ndarray:
     """Compute the log-probability of every node given its context, (nodes,) float32, in nats."""
-    found = [_given_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie)]
+    found = [_given_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie, start=start)]
     if all(isinstance(one, Tensor) for one in found):  # fetched once: a GPU would wait for every next visit
         logprobs: np.ndarray = torch.cat(cast("list[Tensor]", found)).cpu().numpy()
         return logprobs

@@ -22,6 +22,7 @@ from tseval.questions import Score  # noqa: TC001 - the type of a field that is 
 from tseval.questions.unknown import UnknownRule  # noqa: TC001 - the type of a field that is checked
 from tseval.runs.directory import PARTS, safe_name
 from tseval.suites import check_suite_spec
+from tseval.suites.context import ContextRequest, context_requests
 from tseval.writing import Form  # noqa: TC001 - the type of a field that is checked
 
 if TYPE_CHECKING:
@@ -51,6 +52,15 @@ class Options:
     unigrams: str | None = None
     unknown: UnknownRule = "undecidable"
     lexicon: str | None = None
+    context: str | None = None
+    context_words: str | int | None = None  # several lengths make several units
+    context_seed: int = 0
+    contexts: int = 1
+
+    def context_requests(self) -> list[ContextRequest]:
+        """Return what is asked of contexts, for each length; nothing if there are none."""
+        words = None if self.context_words is None else str(self.context_words)
+        return context_requests(self.context, words, self.context_seed, self.contexts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,8 @@ class SweepUnit:
 
     def suite_files(self) -> tuple[Files, ...]:
         """Say which files the suite is, as the name stands and without its method, and which its options."""
-        options = _files(self.options.exclude or ""), _files(self.options.unigrams or "")
+        named = self.options.exclude, self.options.unigrams, (self.options.context or "").partition("#")[0]
+        options = tuple(_files(name or "") for name in named)
         return _files(self.suite), _files(self.suite.rpartition(":")[0]), *options
 
 
@@ -226,13 +237,12 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
     suites = [(suite, _suite_name(suite)) for entry in plan.suites for suite in _suites(entry)]
     for suite, _ in suites:
         check_suite_spec(suite)
+    in_contexts = list(_in_contexts(plan.options))
     units: dict[str, SweepUnit] = {}
     for name, model, arguments in _models(plan.models):
-        for suite, suite_name in suites:
-            unit_name = f"{name}-{suite_name}"
-            unit = SweepUnit(
-                unit_name, model, suite, str(Path(plan.out) / unit_name), arguments, plan.options
-            )
+        for (suite, suite_name), (ending, options) in product(suites, in_contexts):
+            unit_name = f"{name}-{suite_name}{ending}"
+            unit = SweepUnit(unit_name, model, suite, str(Path(plan.out) / unit_name), arguments, options)
             other = units.setdefault(unit_name.casefold(), unit)
             if other is not unit:
                 raise RunError(
@@ -247,6 +257,16 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
             "one model and one suite."
         )
     return list(units.values())
+
+
+def _in_contexts(options: Options) -> Iterator[tuple[str, Options]]:
+    """Yield the options of each length of contexts, with the ending of the names of units."""
+    requests = options.context_requests()
+    for request in requests:
+        words = "text" if request.words is None else str(request.words)
+        yield f"-{safe_name(request.name)}-{words}", replace(options, context_words=request.words)
+    if not requests:
+        yield "", options
 
 
 def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dict[str, str]]]:

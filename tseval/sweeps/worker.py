@@ -29,7 +29,8 @@ from tseval.processes import python_command, python_environment
 from tseval.report import Table
 from tseval.scoring.devices import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
-from tseval.suites.data.critical import cluster_data
+from tseval.suites.context import in_context
+from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.suites.scores import chosen_score
 from tseval.sweeps.supervision import GAVE_UP, end_in_order, end_process
 from tseval.sweeps.units import Records, UnitRecord, WorkerTask, n_saved
@@ -219,7 +220,21 @@ class UnitScorer:
         return f"{type(error).__name__}: {first_line(error)}"
 
     def _suite(self, unit: SweepUnit) -> Suite:
-        """Load the suite of a unit, unless an earlier one had the same and it was kept."""
+        """Load the suite of a unit, unless it was kept for an earlier one, and put it into contexts."""
+        alone = replace(
+            unit,
+            options=replace(unit.options, context=None, context_words=None, context_seed=0, contexts=1),
+        )
+        suite = self._without_context(alone)
+        for request in unit.options.context_requests():  # of a unit, one at most
+            whole = suite
+            if request.needs_whole_suite and (suite.clusters or not suite.complete):
+                options = replace(alone.options, case=(), limit=None, sample=None, cluster=())
+                whole = with_critical(self._without_context(replace(alone, options=options)))
+            suite = in_context(with_critical(suite), request, whole, tokenise=unit.options.tokenise)
+        return suite
+
+    def _without_context(self, unit: SweepUnit) -> Suite:
         options = unit.options
         columns = tuple((options.columns or {}).items())
         chosen = replace(options, score=None, unknown="undecidable", device="", columns=None), columns

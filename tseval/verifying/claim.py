@@ -10,7 +10,7 @@ from tseval.evidence.columns import whole_column
 from tseval.evidence.record import Evidence, gather
 from tseval.questions import SCORES, Score
 from tseval.questions.normalisation import split_measure
-from tseval.runs.directory import RUN_FILES, read_intact
+from tseval.runs.directory import CONTEXTS_FILE, RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.reader import read_run
 from tseval.verifying.levels import CheckFailed
@@ -68,7 +68,7 @@ def claim_of_run(path: Path) -> Claim:
     try:
         run = read_run(path)
         files = run.manifest.files
-        hold_files(files, RUN_FILES)
+        hold_files(files, (*RUN_FILES, *([CONTEXTS_FILE] if run.manifest.suite.context else ())))
         contents = {name: read_intact(path, files, name) for name in files}
         scored, verdicts = run.load_sentences(), run.load_verdicts()
         tables = {name: contents[name].decode() for name in _TABLES if name in files}

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from tseval.evidence.columns import flat_column, whole_column
 from tseval.evidence.prefixes import Words, split_words
+from tseval.items import number_contexts
 from tseval.questions.choices import Asked
 from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import CONTEXTS_AT_ONCE
@@ -159,7 +160,10 @@ def _check_prefixes(
     last = words.starts + words.lengths - 1
     if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
         look[last] += len(looks.dictionary)
-    node, before = _nodes(look, words)
+    roots = np.zeros(len(words.lengths), dtype=np.int64)
+    if again.suite.context is not None:  # what is read after two texts has two numbers
+        roots, _ = number_contexts(whole_column(scored, "sentence"))
+    node, before = _nodes(look, words, roots)
     first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
     first[node[::-1]] = np.arange(len(node))[::-1]
     # Thirty layers of transformers add up: SmolLM2 differs by 1.3e-4 where it is read beside other sentences.
@@ -177,7 +181,7 @@ def _check_prefixes(
     if claim.manifest.model.kind in PIECED:
         return 0.0
     values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
-    events = first[1:]
+    events = first[np.unique(node)]
     if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
         is_given = np.ones(len(values), dtype=np.bool_)
         is_given[last] = False
@@ -236,11 +240,14 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
         )
 
 
-def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
-    """Return the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
+def _nodes(look: _Rows, words: Words, roots: _Rows) -> tuple[_Rows, _Rows]:
+    """Return the number of the prefix that each word ends, and of that before it, (words,).
+
+    Before a first word stands the root of its sentence; numbers of prefixes are above those of roots.
+    """
     node, before = np.zeros_like(look), np.zeros_like(look)
-    n_looks, n_nodes = int(look.max(initial=0)) + 1, 0
-    reached = np.zeros(len(words.lengths), dtype=np.int64)
+    n_looks, n_nodes = int(look.max(initial=0)) + 1, int(roots.max(initial=0))
+    reached = roots.copy()
     alive, depth = np.flatnonzero(words.lengths > 0), 0
     while len(alive):
         here = words.starts[alive] + depth

@@ -13,9 +13,21 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
 from tseval.evidence.restoring import scored_again
-from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
+from tseval.items import (
+    ENTRY,
+    HALF_KNOWN,
+    INDEPENDENT,
+    Case,
+    Suite,
+    SuiteContexts,
+    choose_rows,
+    cluster_by,
+    suite_digest,
+)
 from tseval.questions.normalisation import split_measure
 from tseval.report import Format, document_of, render
+from tseval.runs.contexts import in_stated_context, read_contexts
+from tseval.runs.directory import CONTEXTS_FILE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.runs.run import Run
@@ -34,6 +46,7 @@ from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from tseval.verifying.claim import Claim
 
@@ -49,12 +62,19 @@ class Recomputed:
     scored: pa.Table
     verdicts: pa.Table
     n_unsaid: int = 0  # half-known contrasts that it compares without saying so
+    are_drawn: bool = True  # its contexts follow from their source; else they are those of the run
 
 
-def recompute(claim: Claim, spec: str | None) -> Recomputed:
+def recompute(
+    claim: Claim, spec: str | None, context: str | None = None, folder: Path | None = None
+) -> Recomputed:
     """Expand the suite, judge the evidence, and compare everything that is claimed.
 
-    The suite is at `spec`, or has the name that the claim states.
+    Args:
+        claim: What is claimed.
+        spec: Name or path of the suite; None for the name that the claim states.
+        context: Name or path of the source of its contexts; None for the name that the claim states.
+        folder: The folder of the run, which holds the texts of its contexts.
     """
     if by := split_measure(claim.key.score)[1]:
         raise SuiteError(
@@ -68,6 +88,10 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
             f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the run states "
             f"the digest {claim.key.suite_digest[:8]}"
         )
+    clustered, are_drawn = _with_factors(suite, claim), True
+    if claim.manifest.suite.context is not None:
+        suite, are_drawn = _in_context_again(claim, with_critical(clustered), spec, context, folder)
+        clustered = suite
     hold_sizes(claim.manifest.suite, suite)
     sentences = sentences_of(suite)
     too_long = sentences[:0]
@@ -85,7 +109,7 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     compare_sentences(claim.scored, scored)
     unknown = claim.manifest.unknown
     marked = replace(unknown, unsaid=False)
-    judged = partial(judge, _with_factors(suite, claim), scored, claim.score, too_long, unknown=marked)
+    judged = partial(judge, clustered, scored, claim.score, too_long, unknown=marked)
     verdicts, n_unsaid = verdicts_of(judged), 0
     if unknown.unsaid and HALF_KNOWN in verdicts.column_names:
         n_unsaid = int(pc.sum(verdicts[HALF_KNOWN]).as_py())
@@ -104,7 +128,39 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
         printed = render(document_of([run]), form)
         if printed != text and not (form == "md" and is_earlier_form(text, printed)):
             raise CheckFailed(describe_other_table(claim, name))
-    return Recomputed(suite, scored, verdicts, n_unsaid)
+    return Recomputed(suite, scored, verdicts, n_unsaid, are_drawn)
+
+
+def _in_context_again(
+    claim: Claim, suite: Suite, spec: str | None, source: str | None, folder: Path | None
+) -> tuple[Suite, bool]:
+    """Put the suite of a claim into its contexts; the texts that it holds must be those that it states."""
+    stated = claim.manifest.suite.context
+    assert stated is not None
+    if folder is not None:
+        texts = read_contexts(folder)
+        if (
+            SuiteContexts(stated.source, stated.words, stated.seed, stated.each, texts).digest
+            != stated.digest
+        ):
+            raise CheckFailed(
+                f"the texts in {CONTEXTS_FILE} have another digest than the manifest states for the contexts"
+            )
+
+    def whole() -> Suite:
+        with without_cache():
+            return with_critical(load_stated_suite(claim.manifest.suite, spec or claim.key.suite))
+
+    in_context, are_drawn = in_stated_context(suite, stated, whole, source, folder)
+    assert in_context.context is not None
+    if parts := [
+        name for name, value in in_context.context.describe().items() if claim.key.protocol.get(name) != value
+    ]:
+        raise CheckFailed(
+            f"{MANIFEST}: the key `key.protocol.{parts[0]}` is {claim.key.protocol.get(parts[0])!r}, which "
+            "does not follow from the contexts of the run"
+        )
+    return in_context, are_drawn
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:

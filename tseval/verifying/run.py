@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from tseval.verifying.levels import Verification
 
 
-def verify_run(
+def verify_run(  # noqa: PLR0913 - all that a user may say of a verification
     path: str | Path,
     *,
     suite: str | None = None,
+    context: str | None = None,
     model: Model | None = None,
     share: float = 0.01,
     draw: str | None = None,
@@ -30,20 +31,21 @@ def verify_run(
 
     Args:
         suite: Where its suite is; None for the name that it states.
+        context: Where its contexts come from; None for the name that it states.
         model: To be asked again; None asks none, so that the level `plausible` is the highest.
         share: Of the sentences that the model is asked about; 1 for all.
         draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
         progress: Called with the numbers of sentences done and of all, while the model is asked.
     """
-    return _RunLadder(Path(path), suite).climb(model, share, draw, progress)
+    return _RunLadder(Path(path), suite, context).climb(model, share, draw, progress)
 
 
 class _RunLadder(Ladder):
     """A run; its suite is found where it is said to be, or by the name that the run states."""
 
-    def __init__(self, path: Path, suite: str | None) -> None:
+    def __init__(self, path: Path, suite: str | None, context: str | None) -> None:
         super().__init__(path)
-        self._suite = suite
+        self._suite, self._context = suite, context
 
     def whole(self) -> str:
         self.claim = claim_of_run(self.path)
@@ -55,7 +57,7 @@ class _RunLadder(Ladder):
 
     def recomputed(self) -> str:
         claim = self.claim
-        self.again = recompute(claim, self._suite)
+        self.again = recompute(claim, self._suite, self._context, self.path)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
         follows = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
         if n_too_long := claim.manifest.counts.too_long:
@@ -63,6 +65,8 @@ class _RunLadder(Ladder):
         facts = claim.manifest.suite
         if not facts.complete and facts.sample is None:
             follows += f"; only {counted(facts.n_items, 'item')} of the suite"
+        if not self.again.are_drawn:
+            follows += "; contexts as the run has them (to draw them again: --context FILE)"
         known = says_what_is_shared(claim, self.again.suite)
         unsaid = "" if known else "; lexical factors are not recorded, as in old runs"
         if self.again.n_unsaid:

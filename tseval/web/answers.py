@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.evidence import whole_column
-from tseval.items import HALF_KNOWN
+from tseval.items import CONTEXT, ENTRY, HALF_KNOWN
 from tseval.report.items import HALF_KNOWN_OUTCOME, UNDECIDABLE
+from tseval.writing import IN_CONTEXT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,9 +33,10 @@ class Verdicts:
     tie: NDArray[np.bool_]
     undecidable: NDArray[np.bool_]
     half_known: NDArray[np.bool_]
+    contexts: tuple[str, ...] = ()  # of each, the number of its context; empty where there are none
 
     @classmethod
-    def of(cls, table: pa.Table) -> Verdicts:
+    def of(cls, table: pa.Table, *, in_context: bool = False) -> Verdicts:
         """Return the answers in verdicts, as `tseval.verdicts.judge` gives them."""
         better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
         correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
@@ -42,8 +44,13 @@ class Verdicts:
         nothing = np.zeros(len(table), dtype=np.bool_)
         half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
         return cls(
-            case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known
-        )
+            case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known,
+            tuple(map(str, table[f"{CONTEXT}{ENTRY}"].to_pylist())) if in_context else (),
+        )  # fmt: skip
+
+    def scored_text(self, index: int, text: str) -> str:
+        """Return a sentence of one as it stands among the scored sentences of a run."""
+        return f"{self.contexts[index]}{IN_CONTEXT}{text}" if self.contexts else text
 
     def answer(self, index: int) -> tuple[str, float | None]:
         """Return the outcome of one, and the margin in nats, if anything was compared."""

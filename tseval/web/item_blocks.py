@@ -146,9 +146,9 @@ class RunScores:
         totals: list[int | None] = []
         words: list[list[int] | int] = []
         seen: dict[int, str] = {}
-        sentences = [text for place in row.tolist() for text in known.sentences[place]]
-        for number, text in enumerate(sentences):
-            place = self._place.get(text)
+        sentences = [(index, text) for index in row.tolist() for text in known.sentences[index]]
+        for number, (index, text) in enumerate(sentences):
+            place = self._place.get(verdicts.scored_text(index, text))
             if place is None:
                 totals.append(None)
                 words.append(0)

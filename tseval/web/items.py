@@ -84,7 +84,12 @@ def show_items(
                     f"{suite.name} has none. Use the version of the suite that the run scored."
                 )
             items_of_rows[-1].append((index, why, texts))
-    sentences = [text for of_row in items_of_rows for *_, texts in of_row for _, text in texts]
+    sentences = [
+        verdicts.scored_text(index, text)
+        for of_row in items_of_rows
+        for index, _, texts in of_row
+        for _, text in texts
+    ]
     rows = pc.index_in(pa.array(sentences, pa.string()), value_set=scored["sentence"])
     taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
     scored_of = {row["sentence"]: row for row in taken.to_pylist()}
@@ -129,15 +134,16 @@ def _item(
     texts: list[tuple[str, str]],
 ) -> ShownItem:
     outcome, margin = verdicts.answer(index)
-    if outcome != UNDECIDABLE and not all(text in scored_of for _, text in texts):
+    scored = [scored_of.get(verdicts.scored_text(index, text)) for _, text in texts]
+    if outcome != UNDECIDABLE and not all(scored):
         raise RunError(
             f"{texts[0][1]!r} is a sentence of the suite, but the run has no score for it. "
             "Score the suite again."
         )
     differs = differing([text.split() for _, text in texts])
-    pairs = zip(texts, differs, strict=True)
     sentences = tuple(
-        _sentence(scored_of.get(text), label, text, marked, rules) for (label, text), marked in pairs
+        _sentence(of_text, label, text, marked, rules)
+        for of_text, (label, text), marked in zip(scored, texts, differs, strict=True)
     )
     name = f"{verdicts.case[index]}[{verdicts.item[index]}]"
     return ShownItem(name, why, outcome, margin, sentences)

@@ -28,10 +28,12 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
 
     Tests are corrected by Holm over the rows of a pair, and likewise over its means. The numbers are
     those of the first model, on each row, then on each mean.
-    None where the items that models got right are unknown.
+    None where the items that models got right are unknown, or each has another number of contexts.
     """
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:
+        return None
+    if len({len(model.correct) for model in models}) > 1:  # other numbers of contexts: nothing is paired
         return None
     sets = [*([index] for index in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
     marked = {str(index): (model.correct, model.decidable) for index, model in enumerate(models)}

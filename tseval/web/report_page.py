@@ -184,6 +184,10 @@ def _items(
         if not any(runs):
             return AllItems(), None
         stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
+        if len({cached.run.manifest.counts.contrasts for cached in runs if cached is not None}) > 1:
+            raise RunError(
+                "the runs have different numbers of contexts for each item. Write a page for each number"
+            )
         suite = load_stated_suite(stated, spec)
         if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
             raise SuiteError(

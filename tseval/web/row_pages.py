@@ -85,7 +85,9 @@ class ItemPages:
         self._parts = break_down(whole, list(answers.values()))
         self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
         self._answered = {
-            number: Verdicts.of(cached.verdicts()) for number, cached in enumerate(runs) if cached is not None
+            number: Verdicts.of(cached.verdicts(), in_context=cached.run.manifest.suite.context is not None)
+            for number, cached in enumerate(runs)
+            if cached is not None
         }
 
     def rows(self, number: int) -> list[RowPage]:

@@ -1,0 +1,143 @@
+"""Accuracy by the length and the kind of the context, after Figure 2 of Sinha et al. 2023."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tseval.analysis.comparisons import RowsAndMeans, trajectory
+from tseval.errors import RunError, counted
+from tseval.report.document import Document, Field, Grid
+from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
+from tseval.report.numbers import NOT_ROUNDED, format_share
+from tseval.report.opened import RunSet, analysis_document, interval_note
+from tseval.report.panels import SHARES, Axis, Panel, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from tseval.runs.manifest import Manifest
+
+
+CONTEXT, WORDS, NO_CONTEXT = "context", "words", "no context"
+LONGEST_TITLE = 45  # characters above a small panel
+
+
+@dataclass(frozen=True, slots=True)
+class InContext:
+    """The runs of one model with contexts of one kind, by the length of these, ascending.
+
+    A run without context is among those of each kind, with length 0.
+    """
+
+    model: str
+    kind: str
+    runs: Mapping[int, str]
+    along: RowsAndMeans[int]
+
+
+def find_contexts(opened: RunSet) -> list[InContext]:
+    """Return the runs of each model and kind of context, in the order of the first ones.
+
+    Raises:
+        RunError: No run has a context, or two runs of a model have the same one.
+    """
+    models: dict[tuple[str, str], dict[str | None, dict[int, str]]] = {}
+    for name, manifest in opened.manifests.items():
+        kinds = models.setdefault(_model_of(manifest), {})
+        context = manifest.suite.context
+        kind, words = (None, 0) if context is None else (context.source, context.words)
+        of_kind = kinds.setdefault(kind, {})
+        if words in of_kind:
+            what = NO_CONTEXT if context is None else f"{counted(words, 'word')} of {kind}"
+            raise RunError(
+                f"{opened.folders[of_kind[words]]} and {opened.folders[name]} are two runs of "
+                f"{manifest.model.name} with the same context ({what}).\n  Leave out one of the two runs."
+            )
+        of_kind[words] = name
+    if all(kind is None for kinds in models.values() for kind in kinds):
+        raise RunError(
+            "no run has a context, so there is no accuracy by context to print.\n"
+            "  Score the suite in context: tseval run --model MODEL --context same --context-words 0,100,400"
+        )
+    found = []
+    for (model, _), kinds in models.items():
+        alone = kinds.pop(None, {})
+        for kind, of_kind in (kinds or {NO_CONTEXT: {}}).items():
+            runs = dict(sorted((alone | of_kind).items()))
+            along = trajectory({words: opened.verdicts[run] for words, run in runs.items()})
+            found.append(InContext(model, str(kind), runs, along))
+    return found
+
+
+def _model_of(manifest: Manifest) -> tuple[str, str]:
+    """Return the name of a model, and what makes it another one: weights, protocol and score."""
+    protocol = {
+        part: value
+        for part, value in manifest.key.protocol.items()
+        if not part.startswith(CONTEXT) and part != "first_token"
+    }
+    return manifest.model.name, repr((manifest.key.fingerprint, sorted(protocol.items()), manifest.key.score))
+
+
+def by_context(opened: RunSet, contexts: Sequence[InContext]) -> Document:
+    """Return accuracy by length, a table for each model and kind of context."""
+    records = _records(contexts)
+    notes = [
+        interval_note(records),
+        "Columns: words of context. For intervals: --format csv or json.",
+        f"Accuracies are {NOT_ROUNDED}.",
+    ]
+    grids = [_grid(in_context, opened.suite) for in_context in contexts]
+    return analysis_document(opened, CONTEXT, records, grids, notes)
+
+
+def _grid(in_context: InContext, suite: str) -> Grid:
+    title = f"{in_context.model} on {suite}, after words of {in_context.kind}"
+    fields = [Field(title, align="left")]
+    fields += [Field(f"{words:,}", ("accuracy",), format_share) for words in in_context.runs]
+
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
+
+    return Grid(fields, rows_and_means(in_context.along, cells), title)
+
+
+def _records(contexts: Sequence[InContext]) -> pd.DataFrame:
+    return in_full(
+        labelled(heads, frame, model=in_context.model, context=in_context.kind, words=words)
+        for in_context in contexts
+        for heads, measured in in_context.along.parts
+        for words, frame in measured.items()
+    )
+
+
+def context_panels(contexts: Sequence[InContext]) -> list[Panel]:
+    """Draw the mean over all rows, then each row, with a line for each model and kind of context."""
+    first = contexts[0].along
+    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
+    series = [_lines(contexts, index, "of_rows") for index in range(len(titles))]
+    if len(titles) > 1:
+        titles.insert(0, (f"All {len(titles)} rows", "mean, each row counted once"))
+        series.insert(0, _lines(contexts, len(first.means) - 1, "of_means"))
+    axes = Axis("words of context", most=4), Axis("accuracy", SHARES)
+    return [
+        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
+        for (title, below), lines in zip(titles, series, strict=True)
+    ]
+
+
+def _lines(contexts: Sequence[InContext], number: int, part: str) -> list[Series]:
+    models = {in_context.model for in_context in contexts}
+    lines = []
+    for index, in_context in enumerate(contexts):
+        measured: Mapping[int, pd.DataFrame] = getattr(in_context.along, part)
+        columns = (
+            [float(frame[name].astype("float64").iloc[number]) for frame in measured.values()]
+            for name in ("accuracy", "low", "high")
+        )
+        name = in_context.kind if len(models) == 1 else f"{in_context.model}: {in_context.kind}"
+        lines.append(Series(index, name, list(measured), *columns))
+    return lines

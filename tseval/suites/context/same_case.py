@@ -1,0 +1,89 @@
+"""Contexts of the same case: sentences that share no lexicon entry with the items that they stand before.
+
+A context is read once and stands before many items. So the entries of each lexical factor are parted at
+random, into one part more than an item can touch. Items that touch the same parts have their contexts in
+common, of items that touch none of these. If too few items are left for some contexts, the parts are smaller.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tseval.errors import SuiteError
+
+if TYPE_CHECKING:
+    from random import Random
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tseval.items import Case
+
+
+MOST_BITS = 63  # of a whole number of numpy; Python's own have any number, and are slower
+
+
+def touched_parts(case: Case, random: Random, times: int) -> tuple[NDArray[np.int64], bool]:
+    """Return which parts of its entries each item touches: a number with one bit a part, (items,).
+
+    Two items whose numbers have no bit in common share no entry, in any factor.
+
+    Args:
+        case: All items of a case.
+        random: The stream that parts the entries.
+        times: How many times as many parts there are as items need at least.
+
+    Returns:
+        The numbers, and whether there could be more parts.
+    """
+    touched = np.zeros(case.n_items, dtype=object)
+    n_parts, can_be_finer = 0, False
+    for factors in _grouped_factors(case):
+        columns: list[Any] = [case.entries[name].combine_chunks().dictionary_encode() for name in factors]
+        entries = sorted(
+            {str(entry) for column in columns for entry in column.drop_null().unique().to_pylist()}
+        )
+        if len(entries) < 2:
+            if entries:
+                raise _all_share(case, factors[0], entries[0])
+            continue
+        n_here = min(len(entries), times * (len(factors) + 1))
+        can_be_finer |= n_here < len(entries)
+        random.shuffle(entries)
+        bits = {entry: 1 << (n_parts + place % n_here) for place, entry in enumerate(entries)}
+        for column in columns:
+            of_entries = [bits.get(str(entry), 0) for entry in column.dictionary.to_pylist()]
+            indices = column.indices.fill_null(len(of_entries)).to_numpy()
+            touched |= np.array([*of_entries, 0], dtype=object)[indices]
+        n_parts += n_here
+    if (
+        touched == 0
+    ).any():  # items without entries share nothing with others: only the item itself is kept out
+        order = list(range(case.n_items))
+        random.shuffle(order)
+        touched |= np.array([1 << (n_parts + place % 2) for place in order], dtype=object)
+        n_parts += 2
+    return touched.astype(np.int64) if n_parts < MOST_BITS else touched, can_be_finer
+
+
+def _grouped_factors(case: Case) -> list[list[str]]:
+    """Put factors together that have an entry in common: *the author likes the author* names it twice."""
+    groups: list[tuple[list[str], set[str]]] = []
+    for name in case.entries.column_names:
+        column: pa.Array = case.entries[name].combine_chunks()  # type: ignore[type-arg]
+        entries = {str(entry) for entry in column.unique().to_pylist() if entry is not None}
+        joined = [group for group in groups if group[1] & entries]
+        groups = [group for group in groups if not group[1] & entries]
+        names = [*(member for members, _ in joined for member in members), name]
+        groups.append((names, entries.union(*(known for _, known in joined))))
+    return [names for names, _ in groups]
+
+
+def _all_share(case: Case, factor: str, entry: str) -> SuiteError:
+    return SuiteError(
+        f"--context same: all items of the case {case.name!r} share the entry {entry!r} ({factor}), so no "
+        "other item can come before them.\n"
+        "  Choose other cases with --case, or write --context other."
+    )
