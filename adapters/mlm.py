@@ -151,7 +151,7 @@ class MaskedModel(OfPieces):
 
     @torch.inference_mode()
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the log-probabilities of all tokens in place of one mask behind contexts; see `ContinuationModel`.
+        """Yield the log-probabilities of all tokens at one mask behind contexts; see `ContinuationModel`.
 
         A period ends the sentence behind the mask. So words of one token alone can be compared.
         """

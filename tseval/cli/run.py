@@ -79,8 +79,8 @@ def run_command(
     for suite in loaded:
         check_features(suite, by)
         _check_masses(suite, masses)
-        if suite.left_out and not quiet:
-            _print_left_out(suite)
+    if not quiet:
+        _print_left_out(loaded)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -126,11 +126,13 @@ def _check_masses(suite: Suite, masses: tuple[float, ...]) -> None:
         )
 
 
-def _print_left_out(suite: Suite) -> None:
+def _print_left_out(suites: Sequence[Suite]) -> None:
     """Name the cases that the task of a suite cannot use."""
-    why = "compare more than two sentences" if suite.lexicon is None else "have no verb with a number"
-    several = f"{counted(len(suite.left_out), 'case')}, which {why}"
-    click.echo(f"{suite.name}: tseval leaves out {several}: {', '.join(suite.left_out)}", err=True)
+    for suite in suites:
+        if suite.left_out:
+            why = "have no verb with a number" if suite.lexicon else "compare more than two sentences"
+            several = f"{counted(len(suite.left_out), 'case')}, which {why}"
+            click.echo(f"{suite.name}: tseval leaves out {several}: {', '.join(suite.left_out)}", err=True)
 
 
 def _in_contexts(
