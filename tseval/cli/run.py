@@ -101,17 +101,17 @@ def run_command(
             refuse_too_long(model, suite)
     manifests = []
     for spec_of_suite, variants in zip(suites, in_contexts, strict=True):
-        scored = []
-        for name, suite in variants.items():
-            where = out / suite.name if out and len(loaded) > 1 else out
-            if where and len(variants) > 1:
-                where /= name
-            scored.append(_score(model, suite, text, chosen, unknown, where, resume, quiet))
+        where = out / next(iter(variants.values())).name if out and len(suites) > 1 else out
+        scored = [
+            _score(model, suite, text, chosen, unknown, _folder(where, name, variants), resume, quiet)
+            for name, suite in variants.items()
+        ]
         runs = [run for run, _ in scored]
         notes = _print_tables(runs, by, masses, quiet)
         for run in runs:
             warn_if_undecided(run.manifest, spec_of_suite, spec)
         if not quiet:
+            suite = next(iter(variants.values()))
             _print_facts(scored, notes, what_was_read(suite) if suite.files else None)
         manifests += [run.manifest for run in runs]
     exit_if_undecided(manifests, require_coverage)
@@ -155,6 +155,11 @@ def _in_contexts(
             )
             for request in requests
         }
+
+
+def _folder(where: Path | None, name: str, variants: Mapping[str, Suite]) -> Path | None:
+    """Name the folder of a run: that of the suite, or one inside for each of several lengths of context."""
+    return where / name if where and len(variants) > 1 else where
 
 
 def _score(

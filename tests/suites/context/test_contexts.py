@@ -189,6 +189,13 @@ def refusals(tmp_path):
         "shared": (shared, "same", 9, 1, "share the entry 'laugh' (verb)"),
         "negative": (WHOLE, "same", -1, 1, "--context-words -1: the number must be from 0"),
         "none each": (WHOLE, "same", 9, 0, "--contexts 0: the number must be from 1"),
+        "verbs": (
+            tseval.load_suite("agreement:inflection", cases="simple"),
+            "other",
+            9,
+            1,
+            "compares all verbs",
+        ),
         "strings": (
             tseval.load_suite("dyck(k=2,m=2)"),
             "same",
@@ -201,7 +208,7 @@ def refusals(tmp_path):
 
 @pytest.mark.parametrize("name", [
     "empty", "short", "few", "item", "label", "no label", "suite", "empty source", "one case", "few items",
-    "shared", "negative", "none each", "strings",
+    "shared", "negative", "none each", "verbs", "strings",
 ])  # fmt: skip
 def test_contexts_that_cannot_be_are_one_message(tmp_path, name):
     suite, source, n_words, each, message = refusals(tmp_path)[name]

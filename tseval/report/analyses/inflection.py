@@ -41,8 +41,8 @@ MOST, LEAST = "most", "least"
 ALL_ROWS = "All rows"
 N_BANDS, N_WORST = 5, 5
 SOURCE = (
-    "Newman, Ang, Gong & Hewitt 2021, Refining Targeted Syntactic Evaluation of Language Models (NAACL), for "
-    "EW, MW and their cuts"
+    "Newman, Ang, Gong and Hewitt 2021, Refining Targeted Syntactic Evaluation of Language Models (NAACL), "
+    "for EW, MW and their cuts"
 )
 _MEASURED = tuple(
     field

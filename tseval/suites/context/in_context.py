@@ -81,6 +81,11 @@ def in_context(
     Raises:
         SuiteError: There is no such source, or it has too few sentences, or its texts contain an item.
     """
+    if suite.lexicon is not None:
+        raise SuiteError(
+            f"--context: the suite {suite.name} compares all verbs of a list, which tseval does not do in "
+            "context.\n  Leave out --context, or :inflection."
+        )
     if any(case.question.asks() is not None for case in suite.cases):
         raise SuiteError(
             f"--context: the suite {suite.name} asks for symbols inside its sentences, which tseval does not "
