@@ -123,7 +123,7 @@ def _become(arguments, cwd, environment, streams):
         os.close(number)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         before = getattr(sys, name)
-        stream = open(before.fileno(), mode, encoding=before.encoding, errors=before.errors, closefd=False)  # noqa: SIM115
+        stream = open(before.fileno(), mode, encoding=before.encoding, errors=before.errors, closefd=False)  # noqa: SIM115 - it stays open as long as the command runs
         stream.buffer.raw.name = f"<{name}>"  # as Python calls it
         stream.reconfigure(line_buffering=name == "stderr" or stream.isatty())
         setattr(sys, name, stream)

@@ -28,8 +28,9 @@ from small import make_case, make_suite
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.hf import NO_PARTS, attention_limit
+from tseval.adapters.hf import attention_limit
 from tseval.errors import ModelError
+from tseval.pretrained.scoring_methods import NO_PARTS
 from tseval.scoring import bfloat16
 from tseval.scoring.bfloat16 import NOTHING_GAINED, has_fast_products
 from tseval.scoring.products import HAS_ONEDNN

@@ -10,10 +10,11 @@ from checkpoints import bpe_tokenizer, save_causal
 from supplied import needs_real, real_weights
 
 from tseval.adapters import open_model
-from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method
+from tseval.adapters.hf import CausalModel
 from tseval.errors import ModelError
 from tseval.pretrained.activations import fuse_activations
 from tseval.pretrained.opened import Pretrained
+from tseval.pretrained.scoring_methods import ALL_METHODS, LENGTH, choose_method
 from tseval.scoring.bfloat16 import NarrowMatrix
 
 DTYPES = ("float32", "bfloat16", "float16")

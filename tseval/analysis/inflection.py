@@ -29,12 +29,12 @@ from tseval.analysis.design import Design, Factors
 from tseval.analysis.estimates import Average, in_columns, worth
 from tseval.analysis.intervals import quantile, score_interval
 from tseval.questions.inflection import (
-    CONTEXT,
     CONTEXTS_AT_ONCE,
     EW,
     MW,
     NUMBER,
     SINGULAR,
+    WORDS_BEFORE,
     Lemmas,
     RightAndWrong,
     at_mass,
@@ -91,7 +91,7 @@ class InflectedContexts:
     ) -> InflectedContexts:
         """Find the contexts of verdicts, (verdicts,), whose rows of the table are given."""
         lemmas = Lemmas.of(pairs)
-        places = forms.find(verdicts[CONTEXT].tolist())
+        places = forms.find(verdicts[WORDS_BEFORE].tolist())
         singular = (verdicts[NUMBER] == SINGULAR).to_numpy(bool)
         was_scored = places >= 0
         keys = np.stack((rows, places, singular), axis=1)[was_scored]

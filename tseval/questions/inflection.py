@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-CONTEXT = "context"  # the one label, and a feature of every verdict: the words before the verb
+WORDS_BEFORE = "context"  # the one label, and a feature of every verdict: the words before the verb
 NUMBER, SINGULAR = "number", "sing"
 PUBLISHED = "published verb"  # what counts as right or wrong, for the tables
 # What is known of a verdict besides: both measures over all lemmas that the model knows, and their number.

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tseval.analysis.rows import ROW
 from tseval.items import ENTRY
-from tseval.questions.inflection import CONTEXT, NUMBER
+from tseval.questions.inflection import NUMBER, WORDS_BEFORE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ class CachedRun:
         """Return the verdicts, without features."""
         if self._verdicts is None:
             table = self.run.load_verdicts()
-            needed = _NEEDED if self.run.manifest.suite.lexicon is None else _NEEDED | {CONTEXT, NUMBER}
+            needed = _NEEDED if self.run.manifest.suite.lexicon is None else _NEEDED | {WORDS_BEFORE, NUMBER}
             names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
             self._verdicts = table.select(names)
             if self._before is not None:

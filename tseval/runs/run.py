@@ -17,7 +17,7 @@ from tseval.analysis.rows import ROW, as_names
 from tseval.errors import as_html, counted, one_line
 from tseval.items import ENTRY
 from tseval.questions.context_forms import ContextForms
-from tseval.questions.inflection import CONTEXT, NUMBER
+from tseval.questions.inflection import NUMBER, WORDS_BEFORE
 from tseval.runs.logged_means import logged_means, mean_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Run:
         regions = self.manifest.key.score == "regions"
         needed = {*ROW, *as_names(by), "correct", "tie", "undecidable", "half_known"}
         needed |= {"better_score", "worse_score"} if regions else set()
-        needed |= set() if self.manifest.suite.lexicon is None else {CONTEXT, NUMBER}
+        needed |= set() if self.manifest.suite.lexicon is None else {WORDS_BEFORE, NUMBER}
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
         verdicts = _frame(table.select(names))
         rows, answers = tally(verdicts, by)

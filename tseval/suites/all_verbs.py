@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError
 from tseval.items import suite_digest
-from tseval.questions.inflection import CONTEXT, NUMBER, SINGULAR, Inflection
+from tseval.questions.inflection import NUMBER, SINGULAR, WORDS_BEFORE, Inflection
 from tseval.suites.agreement.examples import PLURAL
 from tseval.suites.data.critical import with_critical
 from tseval.suites.inflection import AUXILIARIES
@@ -168,7 +168,7 @@ def _inflected(case: Case, pairs: Sequence[Pair], numbers: Sequence[str], verbs:
     contexts = [" ".join(pair.better[: pair.critical]) for pair in pairs]
     right, wrong = zip(*(pair.forms for pair in pairs), strict=True)
     added = {
-        CONTEXT: pa.array(contexts, pa.string()), NUMBER: pa.array(numbers, pa.string()),
+        WORDS_BEFORE: pa.array(contexts, pa.string()), NUMBER: pa.array(numbers, pa.string()),
         "right": pa.array(right, pa.string()), "wrong": pa.array(wrong, pa.string()),
     }  # fmt: skip
     names = [name for name in case.features.column_names if name not in added]
@@ -180,6 +180,6 @@ def _inflected(case: Case, pairs: Sequence[Pair], numbers: Sequence[str], verbs:
             pa.array(right, pa.string()),
             pa.array(wrong, pa.string()),
         ),
-        sentences=pa.table({CONTEXT: pa.array(contexts, pa.string())}),
+        sentences=pa.table({WORDS_BEFORE: pa.array(contexts, pa.string())}),
         features=pa.table(features | added),
     )
