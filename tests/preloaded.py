@@ -6,6 +6,7 @@ starts a new Python, and on Windows too.
 """
 
 import atexit
+import io
 import json
 import os
 import select
@@ -105,14 +106,16 @@ def serve(control):
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for number in (ended, end, control.detach(), *running.values()):
                     os.close(number)
-                return _become(*json.loads(request), streams)
+                arguments, cwd, environment = json.loads(request)
+                _become(cwd, environment, streams)
+                return arguments
             os.write(streams[3], f"{child}\n".encode())
             running[child] = streams.pop()
             for number in streams:
                 os.close(number)
 
 
-def _become(arguments, cwd, environment, streams):
+def _become(cwd, environment, streams):
     """Take folder, environment and streams of a command."""
     os.chdir(cwd)
     os.environ.clear()
@@ -121,14 +124,15 @@ def _become(arguments, cwd, environment, streams):
         os.dup2(given, own)
     for number in streams:
         os.close(number)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    for name in ("stdin", "stdout", "stderr"):
         before = getattr(sys, name)
-        stream = open(before.fileno(), mode, encoding=before.encoding, errors=before.errors, closefd=False)  # noqa: SIM115 - it stays open as long as the command runs
-        stream.buffer.raw.name = f"<{name}>"  # as Python calls it
-        stream.reconfigure(line_buffering=name == "stderr" or stream.isatty())
+        mode, buffered = ("r", io.BufferedReader) if name == "stdin" else ("w", io.BufferedWriter)
+        raw = io.FileIO(before.fileno(), mode, closefd=False)
+        raw.name = f"<{name}>"  # as Python calls it
+        by_line = name == "stderr" or raw.isatty()
+        stream = io.TextIOWrapper(buffered(raw), before.encoding, before.errors, line_buffering=by_line)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    return arguments
 
 
 if __name__ == "__main__":

@@ -333,7 +333,7 @@ class Sentences:
 
     def _used(self, tree: nodes.Template) -> set[str]:
         """Find the names that code looks up outside itself."""
-        if tree.find(_SCOPES) is None:
+        if not any(tree.find_all(_SCOPES)):
             return {name.name for name in tree.find_all(nodes.Name)}
         # Names that code defines for itself are found by a whole compilation, thirty times as slow.
         tree.set_environment(self._sandbox)
