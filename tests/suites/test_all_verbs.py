@@ -80,6 +80,18 @@ def test_forms_of_two_tenses_unknown_verbs_and_attached_marks_have_a_number(tmp_
     assert run.table()["ew"][0] == pytest.approx(run.verdicts.drop_duplicates("context")["ew"].mean())
 
 
+def test_pairs_of_a_treebank_say_the_number_as_their_value(tmp_path):
+    rows = [
+        {"good": "die Autoren gehen", "bad": "die Autoren geht", "value": "Plur"},
+        {"good": "der Autor geht", "bad": "der Autor gehen", "value": "Sing"},
+    ]
+    path, lexicon = write_lines(tmp_path / "pairs.jsonl", rows), write_file(tmp_path / "deu", GERMAN)
+    suite = load_suite(f"{path}:inflection", lexicon=f"unimorph:{lexicon}")
+    (case,) = suite.cases
+    assert case.features["number"].to_pylist() == ["plur", "sing"]
+    assert suite.lexicon == ("lacht lachen 0", "geht gehen 0")
+
+
 def test_the_paradigms_of_blimp_about_verbs_are_asked():
     suite = load_suite(f"{BLIMP_SAMPLE}:inflection")
     names = {case.name for case in suite.cases}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Share of the items of a case whose forms say their number, from which on it is about verbs.
 MOST = 2 / 3
+VALUE, OF_TREEBANKS = "value", {"Sing": SINGULAR, "Plur": PLURAL}
 PAST = {("wasn't", "weren't")}
 
 
@@ -147,7 +148,7 @@ def _opened(
     if str(lexicon).startswith(UNIMORPH):
         for case, forms in cases:
             try:
-                numbers = numbers_asked(case, forms)
+                numbers = _numbers(case, forms, frozenset())
             except SuiteError:
                 continue
             published += {_in_order(pair, number) for pair, number in zip(forms, numbers, strict=True)}
@@ -162,12 +163,17 @@ def _in_order(forms: tuple[str, str], number: str) -> tuple[str, str]:
 def _numbers(case: Case, forms: Sequence[tuple[str, str]], known: frozenset[tuple[str, str]]) -> list[str]:
     """Return the number of every item's verb: as the case says it, or as the forms do, empty if they do not.
 
+    Pairs of a treebank say it in the column `value`.
     Forms say it if most of a case are those of verbs that are known: `is` and `weren't` too, of two tenses. A
     verb that is not known then has its third person by rule.
     """
     try:
         return numbers_asked(case, forms)
     except SuiteError:
+        if VALUE in case.features.column_names:
+            values = [str(value) for value in case.features[VALUE].to_pylist()]
+            if OF_TREEBANKS.keys() >= set(values):
+                return [OF_TREEBANKS[value] for value in values]
         singular, plural = ({pair[place] for pair in known} for place in (0, 1))
         numbers = [
             SINGULAR
