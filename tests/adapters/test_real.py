@@ -154,7 +154,7 @@ def test_all_verbs_after_contexts_are_those_of_plain_transformers(model):
     verbs = ("laughs laugh 1", "is are 1", "knows know 1", "swims swim 1", "crumples crumple 1")
     cases = ("simple_agrmt", "prep_anim")
     suite = load_suite("marvin_linzen:inflection", cases=cases, sample=4, lexicon=verbs)
-    natural = as_read(model, suite, "natural")
+    natural: Any = as_read(model, suite, "natural")
     run = evaluate(natural, suite)
     forms = list(dict.fromkeys(form for verb in verbs for form in verb.split()[:2]))
     partner = {form: other for verb in verbs for form, other in (verb.split()[:2], verb.split()[1::-1])}

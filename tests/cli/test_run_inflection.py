@@ -242,3 +242,12 @@ def test_masses_of_a_model_that_gives_only_words_are_refused(folder):
     assert "no numbers by mass" in " ".join(
         printed("analyze", "inflection", "words", "--notes", cwd=folder).split()
     )
+
+
+@pytest.mark.slow
+def test_a_run_with_a_mass_prints_both_ends_of_the_probability(folder):
+    lines = printed(*RUN, "--out", "massed", "--mass", "0.5", cwd=folder)
+    assert "The most likely 0.5 of the probability mass" in lines
+    assert "The least likely 0.5 of the probability mass" in lines
+    # The files of the run are those of a run without.
+    assert (folder / "massed" / "table.md").read_bytes() == (folder / "run" / "table.md").read_bytes()

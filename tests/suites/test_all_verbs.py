@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from in_process import call, refused, succeeded
 from small import write_file, write_lines
+from supplied import BLIMP_SAMPLE
 
+from tseval import evaluate
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
 from tseval.suites.verb_lexicon import ENGLISH, open_lexicon, read_verbs
@@ -54,6 +57,48 @@ def test_data_that_name_no_number_have_that_of_their_verb(tmp_path):
     assert case.sentences["context"].to_pylist() == [
         "the author near the guards", "the pilots", "the teacher"
     ]  # fmt: skip
+
+
+def test_forms_of_two_tenses_unknown_verbs_and_attached_marks_have_a_number(tmp_path):
+    """As in BLiMP, whose sentences are not tokenised."""
+    rows = [
+        *PAIRS,
+        *({"good": "The boys weren't here.", "bad": "The boys isn't here."},) * 4,
+        {"good": "The boy zzorbs.", "bad": "The boy zzorb."},
+        {"good": "The boys blick.", "bad": "The boys blicks."},
+        {"good": "The boys could go.", "bad": "The boys might go."},
+    ]
+    suite = load_suite(f"{write_lines(tmp_path / 'pairs.jsonl', rows)}:inflection")
+    (case,) = suite.cases
+    # Modals say nothing about number.
+    assert case.features["number"].to_pylist() == ["sing", "plur", "sing", *["plur"] * 4, "sing", "plur", ""]
+    assert case.features["right"].to_pylist()[7:] == ["zzorbs", "blick", "could"]
+    assert any("1 item of 10 undecidable" in note for note in suite.notes)
+    run = evaluate("bundled:lstm", suite)
+    assert run.verdicts["undecidable"].tolist()[-1]
+    assert np.isnan(run.verdicts["ew"].to_numpy()[-1])
+    assert run.table()["ew"][0] == pytest.approx(run.verdicts.drop_duplicates("context")["ew"].mean())
+
+
+def test_pairs_of_a_treebank_say_the_number_as_their_value(tmp_path):
+    rows = [
+        {"good": "die Autoren gehen", "bad": "die Autoren geht", "value": "Plur"},
+        {"good": "der Autor geht", "bad": "der Autor gehen", "value": "Sing"},
+    ]
+    path, lexicon = write_lines(tmp_path / "pairs.jsonl", rows), write_file(tmp_path / "deu", GERMAN)
+    suite = load_suite(f"{path}:inflection", lexicon=f"unimorph:{lexicon}")
+    (case,) = suite.cases
+    assert case.features["number"].to_pylist() == ["plur", "sing"]
+    assert suite.lexicon == ("lacht lachen 0", "geht gehen 0")
+
+
+def test_the_paradigms_of_blimp_about_verbs_are_asked():
+    suite = load_suite(f"{BLIMP_SAMPLE}:inflection")
+    names = {case.name for case in suite.cases}
+    assert names >= {
+        "distractor_agreement_relational_noun", "distractor_agreement_relative_clause",
+        "irregular_plural_subject_verb_agreement_1", "regular_plural_subject_verb_agreement_1",
+    }  # fmt: skip
 
 
 def test_a_feature_number_says_which_form_is_right(tmp_path):

@@ -93,7 +93,7 @@ class InflectedContexts:
         lemmas = Lemmas.of(pairs)
         places = forms.find(verdicts[WORDS_BEFORE].tolist())
         singular = (verdicts[NUMBER] == SINGULAR).to_numpy(bool)
-        was_scored = places >= 0
+        was_scored = (places >= 0) & (verdicts[NUMBER] != "").to_numpy(bool)
         keys = np.stack((rows, places, singular), axis=1)[was_scored]
         distinct, first, of_key = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         factors = _of_contexts(Factors.of_verdicts(verdicts).take(was_scored), of_key.reshape(-1), first)

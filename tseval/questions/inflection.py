@@ -197,7 +197,8 @@ class Inflection(Question):
     """All verbs of a list after the context of every item, whose one label is the words before the verb.
 
     A verdict is about the published verb: right if its right form is more probable than its wrong one. It
-    also has EW and MW of the context.
+    also has EW and MW of the context. The feature `number` says which form of the others is right. If it is
+    empty, the item is undecidable.
     """
 
     pairs: tuple[tuple[str, str], ...]  # forms of all lemmas, the singular one first
@@ -228,7 +229,9 @@ class Inflection(Question):
             for column in (self.right, self.wrong)
         )
         (of_item,) = rows.values()
-        singular = np.array([number == SINGULAR for number in features[NUMBER].to_pylist()], dtype=np.bool_)
+        numbers = features[NUMBER].to_pylist()
+        singular = np.array([number == SINGULAR for number in numbers], dtype=np.bool_)
+        unsaid = np.array([not number for number in numbers], dtype=np.bool_)
         better, worse, votes, mass = np.full((4, len(of_item)), np.nan)
         keys, first, of_key = np.unique(
             np.stack((of_item, singular), axis=1), axis=0, return_index=True, return_inverse=True
@@ -245,6 +248,7 @@ class Inflection(Question):
             if known.any():
                 compared = RightAndWrong.of(values, lemmas.places[known], singular[first[here]])
                 votes[items], mass[items] = equal_votes(compared)[row], weighted_votes(compared)[row]
+        better[unsaid], worse[unsaid], votes[unsaid], mass[unsaid] = (np.nan,) * 4
         unknown = np.isnan(better) | np.isnan(worse)
         yield Decided(
             PUBLISHED, better, worse, better > worse, unknown,

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, counted
 from tseval.items import suite_digest
 from tseval.questions.inflection import NUMBER, SINGULAR, WORDS_BEFORE, Inflection
 from tseval.suites.agreement.examples import PLURAL
 from tseval.suites.data.critical import with_critical
-from tseval.suites.inflection import AUXILIARIES
+from tseval.suites.inflection import AUXILIARIES, remove_s
 from tseval.suites.opened import OpenedSuite
 from tseval.suites.verb_lexicon import UNIMORPH, VerbLexicon, english_pairs, open_lexicon
 from tseval.suites.views import INFLECTION, numbers_asked, pairs_of
+from tseval.writing import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from tseval.items import Case, Suite
     from tseval.suites.opened import Selection
     from tseval.suites.views import Pair
+
+
+# Share of the items of a case whose forms say their number, from which on it is about verbs.
+MOST = 2 / 3
+VALUE, OF_TREEBANKS = "value", {"Sing": SINGULAR, "Plur": PLURAL}
+PAST = {("wasn't", "weren't")}
 
 
 class InflectionSuite(OpenedSuite):
@@ -69,17 +76,18 @@ def inflection_suite(
         with _kept(problems, leave_out):
             pairs[case.name] = list(pairs_of(case))
     contrasted = [case for case in contrasted if case.name in pairs]
-    verbs = _opened(lexicon, [(case, pairs[case.name]) for case in contrasted])
-    known = verbs.pairs | english_pairs() | frozenset(AUXILIARIES.items())
+    forms = {name: [_forms_of(pair) for pair in of_case] for name, of_case in pairs.items()}
+    verbs = _opened(lexicon, [(case, forms[case.name]) for case in contrasted])
+    known = verbs.pairs | english_pairs() | frozenset(AUXILIARIES.items()) | PAST
     numbers: dict[str, list[str]] = {}
     for case in contrasted:
         with _kept(problems, leave_out):
-            numbers[case.name] = _numbers(case, pairs[case.name], known)
-    about_verbs = {name for name in numbers if _is_about_verbs(pairs[name], numbers[name], known)}
+            numbers[case.name] = _numbers(case, forms[case.name], known)
+    about_verbs = {name for name in numbers if _is_about_verbs(forms[name], numbers[name], known)}
     if numbers and not about_verbs and lexicon is None:
-        forms = " and ".join(repr(form) for form in pairs[min(numbers)][0].forms)
+        words = " and ".join(repr(form) for form in forms[min(numbers)][0])
         raise SuiteError(
-            f"the sentences of the suite {suite.name!r} differ in words such as {forms}, none of which is in "
+            f"the sentences of the suite {suite.name!r} differ in words such as {words}, none of which is in "
             "the English list of verbs.\n  Name a list of words of the same kind: --lexicon FILE"
         )
     asked = [case for case in contrasted if case.name in (about_verbs or numbers)]
@@ -95,7 +103,15 @@ def inflection_suite(
         notes += (
             f"none of the suite's own words is in the list {verbs.name}: check that they are of one kind",
         )
-    cases = tuple(_inflected(case, pairs[case.name], numbers[case.name], verbs) for case in asked)
+    for case in asked:
+        if n_unsaid := numbers[case.name].count(""):
+            notes += (
+                f"case {case.name!r}: {counted(n_unsaid, 'item')} of {case.n_items:,} undecidable, because "
+                "their words do not say whether the subject is singular or plural",
+            )
+    cases = tuple(
+        _inflected(case, pairs[case.name], forms[case.name], numbers[case.name], verbs) for case in asked
+    )
     names = {case.name for case in cases}
     return replace(
         suite,
@@ -123,17 +139,16 @@ def _kept(problems: list[SuiteError], leave_out: bool) -> Iterator[None]:
 
 
 def _opened(
-    lexicon: str | Path | Sequence[str] | None, cases: Sequence[tuple[Case, Sequence[Pair]]]
+    lexicon: str | Path | Sequence[str] | None, cases: Sequence[tuple[Case, Sequence[tuple[str, str]]]]
 ) -> VerbLexicon:
     """Open a list of verbs; only one of UniMorph needs to know the suite's own."""
     if lexicon is not None and not isinstance(lexicon, str | Path):
         return VerbLexicon.from_rows(lexicon)
     published: list[tuple[str, str]] = []
     if str(lexicon).startswith(UNIMORPH):
-        for case, pairs in cases:
-            forms = [pair.forms for pair in pairs]
+        for case, forms in cases:
             try:
-                numbers = numbers_asked(case, forms)
+                numbers = _numbers(case, forms, frozenset())
             except SuiteError:
                 continue
             published += {_in_order(pair, number) for pair, number in zip(forms, numbers, strict=True)}
@@ -145,28 +160,61 @@ def _in_order(forms: tuple[str, str], number: str) -> tuple[str, str]:
     return forms if number == SINGULAR else (forms[1], forms[0])
 
 
-def _numbers(case: Case, pairs: Sequence[Pair], known: frozenset[tuple[str, str]]) -> list[str]:
-    """Return the number of every item's verb: as the case says it, or as the forms do."""
-    forms = [pair.forms for pair in pairs]
+def _numbers(case: Case, forms: Sequence[tuple[str, str]], known: frozenset[tuple[str, str]]) -> list[str]:
+    """Return the number of every item's verb: as the case says it, or as the forms do, empty if they do not.
+
+    Pairs of a treebank say it in the column `value`.
+    Forms say it if most of a case are those of verbs that are known: `is` and `weren't` too, of two tenses. A
+    verb that is not known then has its third person by rule.
+    """
     try:
         return numbers_asked(case, forms)
     except SuiteError:
+        if VALUE in case.features.column_names:
+            values = [str(value) for value in case.features[VALUE].to_pylist()]
+            if OF_TREEBANKS.keys() >= set(values):
+                return [OF_TREEBANKS[value] for value in values]
+        singular, plural = ({pair[place] for pair in known} for place in (0, 1))
         numbers = [
-            SINGULAR if pair in known else PLURAL if (pair[1], pair[0]) in known else "" for pair in forms
+            SINGULAR
+            if right in singular and wrong in plural
+            else PLURAL
+            if right in plural and wrong in singular
+            else ""
+            for right, wrong in forms
         ]
-        if not all(numbers):
+        if sum(map(bool, numbers)) < MOST * len(numbers):
             raise
-        return numbers
+        return [
+            number or (SINGULAR if remove_s(right) == wrong else PLURAL if remove_s(wrong) == right else "")
+            for number, (right, wrong) in zip(numbers, forms, strict=True)
+        ]
 
 
-def _is_about_verbs(pairs: Sequence[Pair], numbers: Sequence[str], known: frozenset[tuple[str, str]]) -> bool:
+def _forms_of(pair: Pair) -> tuple[str, str]:
+    """Return the right form of an item's verb and the wrong one, without a mark that both have at the end."""
+    right, wrong = pair.forms
+    while len(right) > 1 and len(wrong) > 1 and right[-1] == wrong[-1] and right[-1] in MARKS:
+        right, wrong = right[:-1], wrong[:-1]
+    return right, wrong
+
+
+def _is_about_verbs(
+    forms: Sequence[tuple[str, str]], numbers: Sequence[str], known: frozenset[tuple[str, str]]
+) -> bool:
     """Return whether words in which sentences differ are verbs that are known; anaphors and nouns are not."""
-    return any(_in_order(pair.forms, number) in known for pair, number in zip(pairs, numbers, strict=True))
+    return any(_in_order(pair, number) in known for pair, number in zip(forms, numbers, strict=True))
 
 
-def _inflected(case: Case, pairs: Sequence[Pair], numbers: Sequence[str], verbs: VerbLexicon) -> Case:
+def _inflected(
+    case: Case,
+    pairs: Sequence[Pair],
+    forms: Sequence[tuple[str, str]],
+    numbers: Sequence[str],
+    verbs: VerbLexicon,
+) -> Case:
     contexts = [" ".join(pair.better[: pair.critical]) for pair in pairs]
-    right, wrong = zip(*(pair.forms for pair in pairs), strict=True)
+    right, wrong = zip(*forms, strict=True)
     added = {
         WORDS_BEFORE: pa.array(contexts, pa.string()), NUMBER: pa.array(numbers, pa.string()),
         "right": pa.array(right, pa.string()), "wrong": pa.array(wrong, pa.string()),

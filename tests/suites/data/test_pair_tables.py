@@ -82,7 +82,7 @@ def test_a_damaged_file_and_a_method_that_is_not_there_are_named(tmp_path):
     with pytest.raises(SuiteError, match=r"p\.jsonl\.gz: tseval cannot read this file"):
         load_suite(tmp_path / "p.jsonl.gz")
     path = write_lines(tmp_path / "q.jsonl", RECORDS)
-    message = r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"
+    message = r"no method 'one_prefix'.\n.*Methods: inflection, judgement, judgement_both, number,"
     with pytest.raises(SuiteError, match=message):
         load_suite(f"{path}:one_prefix")
 
