@@ -250,6 +250,25 @@ def test_a_model_of_sentences_is_given_the_text_before_each():
         assert row["words"] == [-9.0 - at for at in range(len(text.split()))]
 
 
+class Goes(Lengths):
+    """Reads a text itself: its words count as those of the sentence do."""
+
+    def __init__(self, n_before=0):
+        self.n_before = n_before
+
+    def after(self, sentences, rules):
+        return Goes(sum(len(sentence.split()) for sentence in sentences))
+
+    def word_logprobs(self, sentences):
+        return [[-float(self.n_before + at) for at in range(len(text.split()))] for text in sentences]
+
+
+def test_a_model_of_sentences_may_read_the_text_itself():
+    suite = after(ContextRequest("same", 9))
+    own, given = (tseval.evaluate(model, suite) for model in (Goes(), Lengths()))
+    assert own.load_sentences().equals(given.load_sentences())
+
+
 class Totals:
     card = ModelCard("totals", "function", "0", {}, {})
 
