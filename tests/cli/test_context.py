@@ -189,6 +189,27 @@ def test_runs_without_context_have_no_such_analysis(folder):
     assert "the runs have different numbers of contexts" in table
 
 
+def test_a_difference_between_contexts_is_clustered_by_the_contexts_of_both(folder):
+    def factors(*names):
+        ended = succeeded(call("analyze", "pairwise", *(folder / name for name in names), "--json"))
+        (row,) = (row for row in json.loads(ended.stdout)["rows"] if row["difference"] is not None)
+        return {*row["clusters"], *row["fixed"]}
+
+    assert factors("good/context-0", "good/context-20") == {"noun", "verb", "context"}
+    # Two labels, and two lengths, have the same texts before the same items.
+    assert factors("good/context-20", "bad/context-60") == {"noun", "verb", "context"}
+    rows = json.loads(
+        succeeded(
+            call("analyze", "rows", folder / "good/context-0", folder / "good/context-20", "--json")
+        ).stdout
+    )["rows"]
+    named = {row["model"]: {*row["clusters"], *row["fixed"]} for row in rows if row["construction"] == "near"}
+    assert named == {
+        "lstm": {"noun", "verb"},
+        "lstm, 20 words of other#grammatical": {"noun", "verb", "context"},
+    }
+
+
 def test_items_pages_and_papers_of_a_run_in_context(folder, tmp_path):
     good = folder / "good/context-60"
     ended = succeeded(call("items", good, "--suite", folder / "verbs", "-o", tmp_path / "items.jsonl"))

@@ -21,6 +21,7 @@ from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.scoring.protocol import ModelCard
+from tseval.scoring.surprisal import word_surprisals
 from tseval.suites.context import ContextRequest, in_context
 from tseval.writing import IN_CONTEXT, LANGUAGES
 
@@ -195,6 +196,21 @@ def test_a_transformer_reads_a_text_once(saved):
     assert all(n_before in n_read for *_, n_before in reads if n_before != 0)
 
 
+def test_words_of_pieces_in_context_have_the_probabilities_that_they_have_in_the_whole_text(saved, tmp_path):
+    (tmp_path / "text.txt").write_text("The farmers met.\nNobody saw them, not even the pilot.\n")
+    rows = [(f"The {noun} {verb}s here.", f"The {noun} {verb} here.") for noun, verb in PAIRS[:4]]
+    suite = in_context(
+        make_suite(make_case("data", rows), terminator=None), ContextRequest(str(tmp_path / "text.txt"))
+    )
+    model: Any = open_model(f"hf:{saved('gpt2')}")
+    run = tseval.evaluate(model, suite, score="critical")
+    for before, text, row in parts_of(run, suite):
+        (whole,) = word_surprisals(model, [f"{' '.join(before)} {text}"])
+        expected = [-word.surprisal for word in whole[-len(text.split()) :]]
+        np.testing.assert_allclose(row["words"], expected, atol=2e-4, rtol=0)
+        assert not np.allclose(row["words"], row["pieces"], atol=1e-3)
+
+
 @pytest.mark.parametrize(
     "kind", [RNNModel, BatchFirst, lambda n: GPT(n, block=40), lambda n: GPT(n, False, 40)]
 )
@@ -232,6 +248,25 @@ def test_a_model_of_sentences_is_given_the_text_before_each():
     run = tseval.evaluate(Lengths(), suite)
     for _, text, row in parts_of(run, suite):
         assert row["words"] == [-9.0 - at for at in range(len(text.split()))]
+
+
+class Goes(Lengths):
+    """Reads a text itself: its words count as those of the sentence do."""
+
+    def __init__(self, n_before=0):
+        self.n_before = n_before
+
+    def after(self, sentences, rules):
+        return Goes(sum(len(sentence.split()) for sentence in sentences))
+
+    def word_logprobs(self, sentences):
+        return [[-float(self.n_before + at) for at in range(len(text.split()))] for text in sentences]
+
+
+def test_a_model_of_sentences_may_read_the_text_itself():
+    suite = after(ContextRequest("same", 9))
+    own, given = (tseval.evaluate(model, suite) for model in (Goes(), Lengths()))
+    assert own.load_sentences().equals(given.load_sentences())
 
 
 class Totals:

@@ -290,7 +290,7 @@ def _table(seeds: Mapping[str, Sequence[pd.DataFrame]], margin: float) -> pd.Dat
     single = all(len(frames) == 1 for frames in seeds.values())
     marked = {name: marks(frames[0]) if single else marks_of_seeds(frames) for name, frames in seeds.items()}
     pairs = list(combinations(marked, 2))
-    factors = Factors.of_verdicts(next(iter(seeds.values()))[0])
+    factors = Factors.of_paired([frame for frames in seeds.values() for frame in frames])
     found = differences(marked, (factors, np.zeros(len(factors.codes), np.int64), [[0]]), pairs)
     frame = pd.DataFrame(pairs, columns=["first", "second"])
     told = compared([one for (one,) in found.values()], margin)
@@ -368,7 +368,8 @@ def against(
     sets = list(row_sets(keys))
     over = [*([row] for row in range(len(keys))), *(rows for _, rows in sets)]
     pairs = [(name, reference) for name in others]
-    of_pairs = differences(marked, (Factors.of_verdicts(first), row_of, over), pairs)
+    factors = Factors.of_paired([first, *(frame for name in others for frame in groups[name])])
+    of_pairs = differences(marked, (factors, row_of, over), pairs)
     found = {name: of_pairs[name, reference] for name in others}
     levels = _accuracies(*marked[reference], row_of)
     of_sets = np.array([[own[rows].mean() for own in levels.T] for _, rows in sets])
@@ -428,9 +429,9 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
     first = next(iter(groups.values()))[0]
     rows, row_of = row_places(first, by)
     sets = list(row_sets(rows))
-    factors = Factors.of_verdicts(first)
     of_rows, of_means, of_all = {}, {}, []
     for name, seeds in groups.items():
+        factors = Factors.of_paired(seeds)
         correct, decidable = marks_of_seeds(seeds)
         found: list[Average | None] = []
         for places in (*([row] for row in range(len(rows))), *(places for _, places in sets)):
@@ -451,5 +452,6 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
         of_all.append(correct)
-    ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
+    all_factors = Factors.of_paired([frame for seeds in groups.values() for frame in seeds])
+    ranks = ranks_of_seeds(of_all, Design.of(all_factors, row_of)) if len(groups) > 1 else None
     return SeedTable(rows, of_rows, heads_of(sets), of_means, ranks)

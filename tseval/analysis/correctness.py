@@ -65,9 +65,12 @@ def factors_of_any(models: Sequence[Correctness]) -> Factors:
         for name, column in zip(one.factors.names, one.factors.codes.T, strict=True)
     }
     known = {one.factors.names for one in models}
-    if len(known) == 1:
-        return models[0].factors
-    return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
+    factors = models[0].factors
+    if len(known) > 1:
+        factors = Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
+    for one in models:
+        factors = factors.with_contexts(one.factors)
+    return factors
 
 
 def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tseval.items import ENTRY
+from tseval.items import CONTEXT, ENTRY
 
 # With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
 FEWEST_LEVELS = 5
@@ -44,6 +44,28 @@ class Factors:
         """Read the lexical factors of verdicts from their columns, `verb.entry` and the like."""
         names = [name for name in map(str, verdicts.columns) if name.endswith(ENTRY)]
         return cls.of(verdicts[names].rename(columns=lambda name: name.removesuffix(ENTRY)))
+
+    @classmethod
+    def of_paired(cls, runs: Sequence[pd.DataFrame]) -> Factors:
+        """Read the lexical factors of runs whose items are paired, which have the same words.
+
+        Their contexts may be other ones: then each choice of contexts is a factor of its own.
+        """
+        factors = cls.of_verdicts(runs[0])
+        for verdicts in runs[1:]:
+            factors = factors.with_contexts(cls.of_verdicts(verdicts))
+        return factors
+
+    def with_contexts(self, other: Factors) -> Factors:
+        """Add the contexts of another run over the same items, if they are other ones."""
+        if CONTEXT not in other.names:
+            return self
+        codes = other.codes[:, other.names.index(CONTEXT)]
+        known = [at for at, name in enumerate(self.names) if name.partition(" ")[0] == CONTEXT]
+        if any(np.array_equal(codes, self.codes[:, at]) for at in known):
+            return self
+        name = f"{CONTEXT} {len(known) + 1}" if known else CONTEXT
+        return Factors((*self.names, name), np.column_stack((self.codes, codes)))
 
     def take(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> Factors:
         """Keep the items that are chosen, or those at some places."""

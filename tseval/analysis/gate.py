@@ -72,7 +72,7 @@ def row_drops(
     # `differences` looks up the rows of a mean by their places, so single rows come first and complete.
     over = [*([row] for row in range(len(keys))), *([chosen] if len(chosen) > 1 else [])]
     marked = {"new": marks(new), "old": marks(old)}
-    found = differences(marked, (Factors.of_verdicts(old), row_of, over), [("new", "old")])["new", "old"]
+    found = differences(marked, (Factors.of_paired([old, new]), row_of, over), [("new", "old")])["new", "old"]
     known = {name: decidable for name, (_, decidable) in marked.items()}
     both = known["new"] & known["old"]
     lines = [

@@ -23,7 +23,7 @@ from tseval.scoring.protocol import (
     TokenModel,
     model_errors,
 )
-from tseval.scoring.scorers import RecurrentScorer, Scorer, SentenceScorer, TokenScorer
+from tseval.scoring.scorers import RecurrentScorer, Scorer, scorer_for
 from tseval.scoring.trie import Memory, node_logprobs, refuse_empty, take
 from tseval.writing import without_boundaries
 
@@ -55,8 +55,8 @@ def scorer_in_context(model: Model, contexts: SuiteContexts, rules: Writing | No
         )
     if isinstance(model, RecurrentModel):
         return _RecurrentInContext(model, contexts)
-    if isinstance(model, ContextModel) and isinstance(model, TokenModel):
-        return _InContext(model, lambda text: cast("TokenModel", model.after(text, rules)), contexts, words)
+    if isinstance(model, ContextModel):
+        return _InContext(cast("Model", model), lambda text: model.after(text, rules), contexts, words)
     if isinstance(model, SentenceModel):
         return _InContext(model, lambda text: _SentencesAfter(model, text), contexts, words)
     gives = (
@@ -174,7 +174,8 @@ class _InContext(Scorer):
         self._current: tuple[int, Scorer] | None = None
         longest = max(range(len(contexts.texts)), key=lambda number: len(" ".join(contexts.texts[number])))
         with model_errors(self.card.name, pa.array(contexts.texts[longest][:1], pa.string())):
-            self.card = self._scorer(longest).card
+            first = self._scorer(longest)
+            self.card, self.gives_words = first.card, first.gives_words
 
     def score(self, sentences: pa.StringArray) -> pa.Table:
         """Score one shard of distinct, sorted sentences, text by text."""
@@ -220,12 +221,7 @@ class _InContext(Scorer):
         if self._current is None or self._current[0] != number:
             self._current = None
             model = self._after(self._contexts.texts[number])
-            scorer = (
-                TokenScorer(model, self._words)
-                if isinstance(model, TokenModel)
-                else SentenceScorer(cast("SentenceModel", model))
-            )
-            self._current = number, scorer
+            self._current = number, scorer_for(model, words=self._words)
         return self._current[1]
 
 
