@@ -83,7 +83,7 @@ def test_each_length_is_a_run_and_one_table_has_a_column_for_each(folder, tmp_pa
              "--out", tmp_path / "r")
     )  # fmt: skip
     head = ended.stdout.splitlines()[0]
-    assert [cell.strip() for cell in head.split("|")[2:-1]] == ["lstm", "lstm, 20 words of other"]
+    assert [cell.strip() for cell in head.split("|")[2:-1]] == ["lstm", "lstm after 20 words (other)"]
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["context-0", "context-20"]
     manifest = json.loads((tmp_path / "r/context-20/manifest.json").read_text())
     assert "|context:other|" in manifest["signature"]
@@ -177,7 +177,7 @@ def test_the_analysis_has_a_column_for_each_length_of_each_kind_and_draws_them(f
     assert "context" in {*by_case["near", "same", 20]["clusters"], *by_case["near", "same", 20]["fixed"]}
     assert "other#ungrammatical" in (tmp_path / "f.svg").read_text()
     shown = succeeded(call("analyze", "context", *runs)).stdout
-    assert "| lstm on verbs, after words of other#grammatical" in shown
+    assert "| lstm on verbs, by words of context (other#grammatical)" in shown
 
 
 def test_runs_without_context_have_no_such_analysis(folder):
@@ -206,7 +206,7 @@ def test_a_difference_between_contexts_is_clustered_by_the_contexts_of_both(fold
     named = {row["model"]: {*row["clusters"], *row["fixed"]} for row in rows if row["construction"] == "near"}
     assert named == {
         "lstm": {"noun", "verb"},
-        "lstm, 20 words of other#grammatical": {"noun", "verb", "context"},
+        "lstm after 20 words (other#grammatical)": {"noun", "verb", "context"},
     }
 
 
@@ -225,7 +225,7 @@ def test_items_pages_and_papers_of_a_run_in_context(folder, tmp_path):
     )
     assert "without single items" not in ended.stderr
     text = page.read_text()
-    assert "60 words of other#grammatical" in text
+    assert "after 60 words (other#grammatical)" in text
     assert "\ufdd0" not in text
     paper = succeeded(call("cite", good)).stdout
     assert (

@@ -142,11 +142,11 @@ def description_of(run: Run) -> Column:
 
 
 def heading_of(manifest: Manifest) -> str:
-    """Return what a table calls a model, with the context of its sentences: `lstm, 100 words of same`."""
+    """Return what a table calls a model, with the context of its sentences: `lstm after 100 words (same)`."""
     context = manifest.suite.context
     if context is None:
         return manifest.model.name
-    return f"{manifest.model.name}, {counted(context.words, 'word')} of {context.source}"
+    return f"{manifest.model.name} after {counted(context.words, 'word')} ({context.source})"
 
 
 def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:

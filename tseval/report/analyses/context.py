@@ -51,7 +51,7 @@ def find_contexts(opened: RunSet) -> list[InContext]:
         kind, words = (None, 0) if context is None else (context.source, context.words)
         of_kind = kinds.setdefault(kind, {})
         if words in of_kind:
-            what = NO_CONTEXT if context is None else f"{counted(words, 'word')} of {kind}"
+            what = NO_CONTEXT if context is None else f"{counted(words, 'word')} ({kind})"
             raise RunError(
                 f"{opened.folders[of_kind[words]]} and {opened.folders[name]} are two runs of "
                 f"{manifest.model.name} with the same context ({what}).\n  Leave out one of the two runs."
@@ -95,7 +95,7 @@ def by_context(opened: RunSet, contexts: Sequence[InContext]) -> Document:
 
 
 def _grid(in_context: InContext, suite: str) -> Grid:
-    title = f"{in_context.model} on {suite}, after words of {in_context.kind}"
+    title = f"{in_context.model} on {suite}, by words of context ({in_context.kind})"
     fields = [Field(title, align="left")]
     fields += [Field(f"{words:,}", ("accuracy",), format_share) for words in in_context.runs]
 
