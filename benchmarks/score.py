@@ -183,9 +183,9 @@ def timed(owner: object, name: str, spent: dict[str, float], part: str) -> None:
     """Replace a function by one that also adds up the time it takes."""
     inner = getattr(owner, name)
 
-    def outer(*arguments: object) -> object:
+    def outer(*arguments: object, **named: object) -> object:
         started = time.perf_counter()
-        result = inner(*arguments)
+        result = inner(*arguments, **named)
         spent[part] = spent.get(part, 0.0) + time.perf_counter() - started
         return result
 

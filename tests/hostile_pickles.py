@@ -215,6 +215,7 @@ def read_verdicts(path):
         files={"verdicts.parquet": sha256(content).hexdigest()},
         counts=counts,
         key=SimpleNamespace(score="sentence"),
+        suite=SimpleNamespace(lexicon=None),
     )
     with TemporaryDirectory() as folder:
         Path(folder, "verdicts.parquet").write_bytes(content)

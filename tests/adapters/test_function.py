@@ -391,6 +391,42 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
     assert live.training
 
 
+# A module of the page, in memory; and any object with the methods of a model that scores sentences.
+LIVE = """import tseval
+from mine import Lstm
+
+words = ["<eos>", "<unk>", "the", "author", "guards", "laughs", "laugh", "."]
+run = tseval.evaluate((Lstm(len(words)), words), "marvin_linzen")
+print(run.manifest["model"]["details"]["read"])
+"""
+ONE = """import hashlib
+import math
+from collections import Counter
+from pathlib import Path
+
+from tseval.scoring.protocol import ModelCard
+
+
+class Unigram:
+    def __init__(self, path):
+        text = path.read_bytes()
+        self.counts = Counter(text.decode().split())
+        self.total = self.counts.total() + len(self.counts) + 1  # one unknown word
+        digest = hashlib.sha256(text).hexdigest()
+        self.card = ModelCard("unigram", "unigram", digest, {"smoothing": "add one"}, {})
+
+    def word_logprobs(self, sentences):
+        return [[self.logprob(word) for word in text.split()] for text in sentences]
+
+    def logprob(self, word):
+        return math.log((self.counts[word] + 1) / self.total)
+
+
+def load(text):
+    return Unigram(Path(text))
+"""
+
+
 @pytest.mark.slowest
 def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
@@ -398,13 +434,15 @@ def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
     write_files(TESTS.parent / "docs" / "adapters.md", tmp_path)
     (tmp_path / "words.txt").write_text("\n".join(LIST))
     (tmp_path / "text.txt").write_text("the author laughs .\n")
+    (tmp_path / "live.py").write_text(LIVE)
+    (tmp_path / "one.py").write_text(ONE)
     with chdir(tmp_path):
         assert run_process([sys.executable, "live.py"], check=True).stdout == f"{FIRST}(batch, time, words)\n"
         module = runpy.run_path("mine.py")["Lstm"](len(LIST))
         torch.save(module.state_dict(), "lstm.pt")
         own = open_model("./mine.py:load", {"weights": "lstm.pt"})
         assert scored(own) == scored(open_model((module, LIST)))
-        given = open_model("tseval-unigram/one.py:load", {"text": "text.txt"})
+        given = open_model("one.py:load", {"text": "text.txt"})
         assert scored(given, ["the ."]) == [[pytest.approx(math.log(2 / 9))] * 2]
         folder = save_causal(tmp_path / "saved")
         changed = open_model("changed.py:load", {"folder": str(folder)})

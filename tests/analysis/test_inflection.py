@@ -12,7 +12,14 @@ from small import write_file, write_lines
 from supplied import NEWMAN2021
 
 from tseval.analysis.counts import tally
-from tseval.analysis.inflection import InflectedContexts, count_votes, estimate_votes, scores_at_mass
+from tseval.analysis.inflection import (
+    InflectedContexts,
+    compared_verbs,
+    count_votes,
+    estimate_votes,
+    scores_at_mass,
+)
+from tseval.errors import RunError
 from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import RightAndWrong, at_mass, equal_votes, weighted_votes
 from tseval.runs import read_run
@@ -184,3 +191,11 @@ def test_the_published_verbs_entries_are_no_factor_of_a_context():
     assert found.factors.names == ("subject",)
     assert len(found.row) == 2
     assert count_votes(found)["ew"].values.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "row", ["", "laughs", "laughs laugh", "laughs laugh x", "laughs laugh -1", "a b 1 2", "  3"]
+)
+def test_a_list_of_verbs_that_somebody_changed_is_one_message(row):
+    with pytest.raises(RunError, match="not a singular form, a plural form and a count"):
+        compared_verbs(["laughs laugh 732", row])

@@ -32,6 +32,7 @@ TYPES = {
     "suite.cases[0].contrasts": "tuple[tseval.questions.contrast.Contrast, ...]",
     "next(suite.cases[0].items())": "tseval.items.Item",
     "suite.n_items": "int",
+    "in_context": "tseval.items.Suite",
     "run": "Run",
     "run.table()": "DataFrame",
     "run.mean()": "float | None",
@@ -79,6 +80,7 @@ except ModelError as error:
     wrong: tseval.TsevalError = error
     raise
 suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"], limit=5)
+in_context = tseval.in_context(suite, "other", words=20)
 run = tseval.evaluate(model, suite)
 """
 

@@ -28,6 +28,7 @@ import numpy as np
 from tseval.analysis.design import Design, Factors
 from tseval.analysis.estimates import Average, in_columns, worth
 from tseval.analysis.intervals import quantile, score_interval
+from tseval.errors import RunError, shortened
 from tseval.questions.inflection import (
     CONTEXTS_AT_ONCE,
     EW,
@@ -243,6 +244,18 @@ def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
 
 
 def compared_verbs(lexicon: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Return the verbs of a list as a manifest holds it: singular form, plural form, count."""
-    rows = (row.split(" ") for row in lexicon)
-    return [(sing, plur, int(count)) for sing, plur, count in rows]
+    """Return the verbs of a list as a manifest holds it: singular form, plural form, count.
+
+    Raises:
+        RunError: A row is not of that form.
+    """
+    verbs = []
+    for row in lexicon:
+        sing, plur, count = [*row.split(" "), "", ""][:3]
+        if row.count(" ") != 2 or not (sing and plur and count.isascii() and count.isdigit()):
+            raise RunError(
+                f"the list of verbs in the manifest has {shortened(repr(row))}, not a singular form, "
+                "a plural form and a count.\n  Score the model again, or leave out this run."
+            )
+        verbs.append((sing, plur, int(count)))
+    return verbs
