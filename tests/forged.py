@@ -467,21 +467,23 @@ OF_RUNS = (
     Kind("a column more in either", a_column_more, "whole", "recomputed", (20, 20)),
     Kind("a number of `table.md` or `table.csv`", a_table, "whole", "recomputed", (40, 3)),
     Kind("a table that the manifest does not list", a_table_left_out, "whole", "whole"),
-    Kind("the number of a prefix in one sentence, and all that follows", a_prefix_in_one_sentence, None,
-        "plausible", (0, 2)),
+    Kind("the log-probability of a prefix in one sentence, and everything computed from it",
+        a_prefix_in_one_sentence, None, "plausible", (0, 2)),
     Kind("plausible numbers, and all that follows", made_up_numbers, None, "rescored", (0, 2)),
     Kind("`n_unknown` of a sentence", unknown_words, "whole", "rescored", (20, 2)),
     Kind("a count in `manifest.json`", counts_of_manifest, "whole", "whole"),
-    Kind("the suite's digest there, and all that repeats it", key_changed(suite_digest=another_digest),
+    Kind("the suite's digest in the manifest, and all copies of it", key_changed(suite_digest=another_digest),
         "whole", "recomputed"),
 )  # fmt: skip
 OF_BOTH = (
-    Kind("fingerprint or protocol there, and all that repeats it",
+    Kind("fingerprint or protocol in the manifest, and all copies of it",
         key_changed(fingerprint=another_digest, protocol=another_protocol), "whole", "rescored", (30, 2)),
-    Kind("kind of model or number of parameters there", facts_of_model, "whole", "rescored", (30, 2)),
-    Kind("names of model and suite, version of tseval there, and all that repeats them",
+    Kind("kind of model or number of parameters in the manifest",
+        facts_of_model, "whole", "rescored", (30, 2)),
+    Kind("names of model and suite, version of tseval in the manifest, and all copies of them",
         key_changed(model=another_name, suite=another_name, tseval=another_name), "whole", NOTHING, (30, 2)),
-    Kind("title and source of the suite, device, times, versions, warnings, contexts there, or a field more",
+    Kind("title and source of the suite, device, times, versions, warnings, contexts "
+        "in the manifest, or an additional field",
         facts_that_nothing_holds, "whole", NOTHING, (40, 2)),
 )  # fmt: skip
 OF_ENTRIES = (
@@ -493,8 +495,10 @@ OF_ENTRIES = (
     Kind("rows of evidence cut off", rows_of_evidence, None, "whole", (0, 5)),
     Kind("evidence of another suite", evidence_of_another_suite, None, "whole", (0, 5)),
     Kind("numbers of evidence that cannot be", impossible_numbers, None, "plausible", (0, 6)),
-    Kind("a word of evidence unknown here, known there", unknown_here_known_there, None, "plausible", (0, 6)),
-    Kind("numbers of evidence that can be, and all that follows", numbers_of_evidence, None, "rescored",
+    Kind("a word that the evidence marks as unknown in one sentence and known in another",
+        unknown_here_known_there, None, "plausible", (0, 6)),
+    Kind("log-probabilities of the evidence, changed to other possible values, and everything "
+        "computed from them", numbers_of_evidence, None, "rescored",
         (0, 5)),
     Kind("a number of `board.json` or `README.md`", written_files, "check", None, (3, 0)),
     Kind("title, text, source or rules in `board.yaml`", definition_of_board, "check", NOTHING, (2, 2)),
