@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 from tseval.analysis.comparisons import RowsAndMeans, trajectory
 from tseval.errors import RunError, counted
 from tseval.report.document import Document, Field, Grid
-from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
+from tseval.report.layout import in_full, labelled, rows_and_means
 from tseval.report.numbers import NOT_ROUNDED, format_share
 from tseval.report.opened import RunSet, analysis_document, interval_note
-from tseval.report.panels import SHARES, Axis, Panel, Series
+from tseval.report.panels import Axis
+from tseval.report.rows_along import row_panels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
+    from tseval.report.panels import Panel
     from tseval.runs.manifest import Manifest
 
 
 CONTEXT, WORDS, NO_CONTEXT = "context", "words", "no context"
-LONGEST_TITLE = 45  # characters above a small panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +117,9 @@ def _records(contexts: Sequence[InContext]) -> pd.DataFrame:
 
 def context_panels(contexts: Sequence[InContext]) -> list[Panel]:
     """Draw the mean over all rows, then each row, with a line for each model and kind of context."""
-    first = contexts[0].along
-    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
-    series = [_lines(contexts, index, "of_rows") for index in range(len(titles))]
-    if len(titles) > 1:
-        titles.insert(0, (f"All {len(titles)} rows", "mean, each row counted once"))
-        series.insert(0, _lines(contexts, len(first.means) - 1, "of_means"))
-    axes = Axis("words of context", most=4), Axis("accuracy", SHARES)
-    return [
-        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
-        for (title, below), lines in zip(titles, series, strict=True)
-    ]
-
-
-def _lines(contexts: Sequence[InContext], number: int, part: str) -> list[Series]:
     models = {in_context.model for in_context in contexts}
-    lines = []
-    for index, in_context in enumerate(contexts):
-        measured: Mapping[int, pd.DataFrame] = getattr(in_context.along, part)
-        columns = (
-            [float(frame[name].astype("float64").iloc[number]) for frame in measured.values()]
-            for name in ("accuracy", "low", "high")
-        )
-        name = in_context.kind if len(models) == 1 else f"{in_context.model}: {in_context.kind}"
-        lines.append(Series(index, name, list(measured), *columns))
-    return lines
+    named = [
+        (in_context.kind if len(models) == 1 else f"{in_context.model}: {in_context.kind}", in_context.along)
+        for in_context in contexts
+    ]
+    return row_panels(named, Axis("words of context", most=4), mean_first=True)

@@ -16,7 +16,8 @@ from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.numbers import RUN_DECIMALS, format_count, format_interval, format_share
 from tseval.report.opened import RunSet, interval_note
-from tseval.report.panels import SHARES, Axis, Panel, Series
+from tseval.report.panels import Axis, Panel
+from tseval.report.rows_along import row_panels
 from tseval.runs import CLOCKS, Clock, progress_of, training_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 
 CHANCE_OF_PAIRS = 0.5
-LONGEST_TITLE = 45  # characters above a small panel
 UNEVEN = 8  # half of the moments lie in this part of the training, or an earlier one
 # Scores that do not choose between two sentences: who guesses has no accuracy that is known.
 _NO_PAIRS = {"regions", "choices"}
@@ -193,20 +193,8 @@ def _rises(training: Training, suite: str, over: Clock) -> Grid:
 
 def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]:
     """Draw each row of the table, with a line for each training; last all rows."""
-    first = trainings[0].along
-    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
-    series = [_lines(trainings, index, "of_rows") for index in range(len(titles))]
-    if len(titles) > 1:
-        titles.append((f"All {len(titles)} rows", "mean, each row counted once"))
-        series.append(_lines(trainings, len(first.means) - 1, "of_means"))
-    axes = (
-        time_axis({moment for training in trainings for moment in training.runs}, over),
-        Axis("accuracy", SHARES),
-    )
-    return [
-        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
-        for (title, below), lines in zip(titles, series, strict=True)
-    ]
+    moments = {moment for training in trainings for moment in training.runs}
+    return row_panels([(training.name, training.along) for training in trainings], time_axis(moments, over))
 
 
 def time_axis(moments: Collection[int], over: str) -> Axis:
@@ -218,18 +206,6 @@ def time_axis(moments: Collection[int], over: str) -> Axis:
     if UNEVEN * ascending[len(ascending) // 2] < ascending[-1]:
         return Axis(over, log_from=next(moment for moment in ascending if moment))
     return Axis(over, most=4)
-
-
-def _lines(trainings: Sequence[Training], number: int, part: str) -> list[Series]:
-    lines = []
-    for index, training in enumerate(trainings):
-        measured: Mapping[int, pd.DataFrame] = getattr(training.along, part)
-        columns = (
-            [float(frame[name].astype("float64").iloc[number]) for frame in measured.values()]
-            for name in ("accuracy", "low", "high")
-        )
-        lines.append(Series(index, training.name, list(measured), *columns))
-    return lines
 
 
 def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.DataFrame:

@@ -1,0 +1,53 @@
+"""Accuracy of each row of a table along a training or a length of context, as panels of a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.report.layout import row_labels
+from tseval.report.panels import SHARES, Axis, Panel, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from tseval.analysis.comparisons import RowsAndMeans
+
+LONGEST_TITLE = 45  # characters above a small panel
+
+
+def row_panels(
+    named: Sequence[tuple[str, RowsAndMeans[int]]], axis: Axis, *, mean_first: bool = False
+) -> list[Panel]:
+    """Draw each row of the table, and the mean over all rows if there are several.
+
+    Args:
+        named: The name of each line, and its accuracies by moment or length.
+        axis: Of the moments or lengths.
+        mean_first: Whether the mean is the first panel; by default it is the last one.
+    """
+    first = named[0][1]
+    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
+    series = [_lines([(name, along.of_rows) for name, along in named], index) for index in range(len(titles))]
+    if len(titles) > 1:
+        place = 0 if mean_first else len(titles)
+        titles.insert(place, (f"All {len(titles)} rows", "mean, each row counted once"))
+        means = [(name, along.of_means) for name, along in named]
+        series.insert(place, _lines(means, len(first.means) - 1))
+    axes = axis, Axis("accuracy", SHARES)
+    return [
+        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
+        for (title, below), lines in zip(titles, series, strict=True)
+    ]
+
+
+def _lines(named: Sequence[tuple[str, Mapping[int, pd.DataFrame]]], number: int) -> list[Series]:
+    lines = []
+    for index, (name, measured) in enumerate(named):
+        columns = (
+            [float(frame[column].astype("float64").iloc[number]) for frame in measured.values()]
+            for column in ("accuracy", "low", "high")
+        )
+        lines.append(Series(index, name, list(measured), *columns))
+    return lines
