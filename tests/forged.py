@@ -489,7 +489,7 @@ OF_BOTH = (
 OF_ENTRIES = (
     Kind("a count in `entry.yaml`", counts_of_entry, "recomputed", "recomputed", (8, 8)),
     Kind("name, signature or fingerprint in `entry.yaml`", identity_of_entry, "whole", "whole"),
-    Kind("what is said in `entry.yaml`: `about`", said_in_entry, "check", NOTHING, (2, 2)),
+    Kind("the field `about` of `entry.yaml`", said_in_entry, "check", NOTHING, (2, 2)),
     Kind("who verified it: `checks` in `entry.yaml`", claims_of_entry, "check", "check", (2, 2)),
     Kind("a bit of `evidence.parquet`", bytes_of_evidence, "whole", None, (150, 0)),
     Kind("rows of evidence cut off", rows_of_evidence, None, "whole", (0, 5)),

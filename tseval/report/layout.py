@@ -60,7 +60,7 @@ EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
     Field(INTERVAL_HEADING, ("effect_low", "effect_high"), format_interval),
 )
-# Likewise, after accuracy, of a run that compares all verbs of a list.
+# Fields after accuracy, of a run that compares all verbs of a list.
 INFLECTION = (
     Field("EW", ("ew",), format_share),
     Field(INTERVAL_HEADING, ("ew_low", "ew_high"), format_interval),
