@@ -51,6 +51,13 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 100)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Import for `make test-slow` only files that have such tests: all take ten seconds in every process."""
+    if collection_path.name.startswith("test_") and config.option.markexpr.startswith("slowest"):
+        return "slowest" not in collection_path.read_text("utf-8") or None
+    return None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """Start two processes more than cores: many tests wait for browsers, terminals and locks."""
@@ -61,7 +68,7 @@ def pytest_xdist_auto_num_workers():
 LONGEST = {
     f"test_{name}.py": place
     for place, name in enumerate((
-        "benchmarks", "campaign_of_strangers", "campaign", "docs_commands", "killed_at_every_write",
+        "benchmarks", "make", "campaign_of_strangers", "campaign", "docs_commands", "killed_at_every_write",
         "docs_site", "identity", "train_zoo", "public_face", "tutorial_adapter", "second_device",
     ))
 }  # fmt: skip

@@ -12,10 +12,10 @@ from systems import needs_linux
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
-MARKS = [
-    pytest.mark.slowest, needs_linux,
+NEEDED = [
+    needs_linux,
     pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
-]  # fmt: skip
+]
 # In the environment that runs the tests, not in a new one, and not as a part of the `make` around it.
 MAKE = ["make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "--old-file=.venv/kenlm",
         f"BIN={Path(sys.executable).parent}"]  # fmt: skip

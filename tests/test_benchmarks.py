@@ -1,20 +1,16 @@
-"""Every program under benchmarks/, and every target of the Makefile that calls some, runs at its smallest."""
+"""Every program under benchmarks/ runs at its smallest; a target of the Makefile runs what it calls."""
 
 import re
 import sys
 
 import pytest
 from in_process import run_process
-from rehearsals import BENCHMARKS, ENVIRONMENT, MAKE, MARKS, ROOT, TARGETS, furnish
+from rehearsals import BENCHMARKS, ENVIRONMENT, MAKE, NEEDED, ROOT, TARGETS, furnish
 
-pytestmark = MARKS
+pytestmark = [pytest.mark.slowest, *NEEDED]
 
 # Programs that no target calls: how each is called, and what it prints or writes.
 PROGRAMS = {
-    "agreement_constructed": (
-        "--models agreement --seeds 1 --arch lstm --sample 20 --out constructed",
-        "profile.svg",
-    ),
     "agreement_generalisation": (
         "--seeds 1 --arch srn --sample 60 --out general --figure nouns.svg",
         "nouns.svg",
@@ -40,14 +36,14 @@ PROGRAMS = {
     "treebank_agreement": ("english=run --figure pairs.svg", "pairs.svg"),
     "unchanged": ("record record --only inspected", "inspected.txt"),
 }
-# What a program reads that a command has to make before; `agreement_constructed` reads what the target makes.
+# What a program reads that a command has to make before.
 BEFORE = {
     "treebank_agreement": "tseval data pairs bank.conllu.gz --phenomenon subject-verb-number -o pairs.tsv; "
                           "tseval run --model bundled:lstm --suite ./pairs.tsv --out run",
 }  # fmt: skip
-AGREEMENT_TARGET = next(target for target in TARGETS if target.startswith("agreement "))
 # What a test elsewhere runs, or none can.
 ELSEWHERE = {
+    "agreement_constructed": "tests/test_make.py, beside the target that makes what it reads",
     "command": "no program: what several of them share",
     "gpu_check": "tests/devices/test_second_device.py",
     "real_weights": "downloads 330 MB: `make test-real`",
@@ -65,32 +61,9 @@ def place(tmp_path_factory):
     return furnish(tmp_path_factory.mktemp("rehearsal"))
 
 
-@pytest.fixture(scope="module")
-def made(place):
-    """What each target prints that was called, in a folder that all share."""
-    printed = {}
-
-    def call(target):
-        if target not in printed:
-            done = run_process([*MAKE, *target.split()], cwd=place, env=ENVIRONMENT)
-            assert done.returncode == 0, done.stdout + done.stderr
-            printed[target] = done.stdout
-        return printed[target]
-
-    return call
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_target_of_the_makefile_runs_in_its_smallest_form(target, made):
-    printed = made(target)
-    assert [what for what in TARGETS[target] if what not in printed] == [], printed
-
-
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_runs_in_its_smallest_form(program, place, made):
+def test_a_program_runs_in_its_smallest_form(program, place):
     arguments, shown = PROGRAMS[program]
-    if program == "agreement_constructed":
-        made(AGREEMENT_TARGET)
     for line in BEFORE.get(program, "").split("; "):
         words = line.split()
         assert not words or run_process(words, cwd=place, env=ENVIRONMENT).returncode == 0, line

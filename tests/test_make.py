@@ -1,0 +1,40 @@
+"""Every target of the Makefile that calls programs under benchmarks/ runs at its smallest."""
+
+import sys
+
+import pytest
+from in_process import run_process
+from rehearsals import BENCHMARKS, ENVIRONMENT, MAKE, NEEDED, TARGETS, furnish
+
+pytestmark = [pytest.mark.slowest, *NEEDED]
+AGREEMENT = next(target for target in TARGETS if target.startswith("agreement "))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """What each target prints that was called, and the folder where all of them work."""
+    place, printed = furnish(tmp_path_factory.mktemp("rehearsal")), {}
+
+    def call(target):
+        if target not in printed:
+            done = run_process([*MAKE, *target.split()], cwd=place, env=ENVIRONMENT)
+            assert done.returncode == 0, done.stdout + done.stderr
+            printed[target] = done.stdout
+        return printed[target], place
+
+    return call
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_of_the_makefile_runs_in_its_smallest_form(target, made):
+    printed, _ = made(target)
+    assert [what for what in TARGETS[target] if what not in printed] == [], printed
+
+
+def test_the_models_of_the_target_agreement_are_asked_about_constructed_sentences(made):
+    _, place = made(AGREEMENT)
+    options = "--models agreement --seeds 1 --arch lstm --sample 20 --out constructed"
+    command = [sys.executable, BENCHMARKS / "agreement_constructed.py", *options.split()]
+    done = run_process(command, cwd=place, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [*place.rglob("profile.svg")], done.stdout + done.stderr
