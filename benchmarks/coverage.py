@@ -10,7 +10,8 @@ Printed is the share of simulations in which
     clustered   tseval's interval, clustered by all factors
 
 hold the true accuracy; then the same for differences of two models, ranks, mean ranks, means of seeds, their
-differences and ranks, and for EW and MW of all verbs, clustered by words alone and by words and lemmas.
+differences and ranks, and for EW and MW of all verbs, clustered by words alone and by words and lemmas;
+and for accuracies in context, clustered by words alone and by words and texts.
 Nominal is 95%; of 1,000 simulations, that is 93.6 to 96.4%, 95 times in 100.
 
     python benchmarks/coverage.py
@@ -318,6 +319,47 @@ def draw_contexts(
     return InflectedContexts.of(verdicts, np.zeros(len(subject), dtype=np.int64), ContextForms(scored), pairs)
 
 
+@dataclass(frozen=True)
+class InContext(Population):
+    """Items of which each follows several texts: these are the last factor.
+
+    Attributes:
+        each: After how many texts an item is scored, as with `tseval run --contexts`.
+    """
+
+    each: int = 1
+
+    @cached_property
+    def items(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Codes of all items after each of their texts; every text has as many items."""
+        *words, n_texts = self.levels
+        codes = np.stack([axis.ravel() for axis in np.indices(words)], axis=1)
+        first = np.random.default_rng(0).permutation(len(codes))
+        texts = (first[:, None] + np.arange(self.each) * (n_texts // self.each)) % n_texts
+        codes = np.column_stack((codes.repeat(self.each, axis=0), texts.ravel()))
+        return codes, np.zeros(len(codes), dtype=np.int64)
+
+
+# How many texts an item follows, of how many, and the standard deviation of the effect of a text, in logits.
+CONTEXT_DESIGNS = tuple(product((1, 5), (10, 30), (0.0, 0.5, 1.0)))
+
+
+def in_context(draws: int, seed: int) -> Iterator[list[object]]:
+    """Count how often intervals hold the accuracy over other words and other texts before the items."""
+    for each, n_texts, strength in CONTEXT_DESIGNS:
+        random = np.random.default_rng(seed)
+        found = InContext((14, 10, n_texts), (0.5, 0.5, strength), each=each)
+        n_items = len(found.items[0])
+        truth, held, alone, width = found.truth(), 0, 0, 0.0
+        for _ in range(draws):
+            verdicts = found.draw(random)[:, 0]
+            both, words = (estimate(verdicts, np.ones(n_items, bool), found.design(n)) for n in (3, 2))
+            held += both.low <= truth <= both.high
+            alone += words.low <= truth <= words.high
+            width += both.high - both.low
+        yield [each, n_texts, strength, f"{alone / draws:.1%}", f"{held / draws:.1%}", f"{width / draws:.3f}"]
+
+
 TABLES: Tables = {
     "accuracies": (
         accuracies,
@@ -339,6 +381,12 @@ TABLES: Tables = {
         [
             "", "subjects × contexts", "lemmas", "uneven lemmas, s.d. of the logarithm", "truth",
             "words alone", "words and lemmas", "width",
+        ],
+    ),
+    "contexts": (
+        in_context,
+        [
+            "texts of an item", "texts", "s.d. of a text, logits", "words alone", "words and texts", "width",
         ],
     ),
 }  # fmt: skip

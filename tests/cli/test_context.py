@@ -175,7 +175,9 @@ def test_the_analysis_has_a_column_for_each_length_of_each_kind_and_draws_them(f
     assert by_case["near", "same", 20]["accuracy"] == pytest.approx(decided["correct"].mean())
     assert by_case["near", "same", 20]["n_items"] == len(near) == 96
     assert "context" in {*by_case["near", "same", 20]["clusters"], *by_case["near", "same", 20]["fixed"]}
-    assert "other#ungrammatical" in (tmp_path / "f.svg").read_text()
+    figure = (tmp_path / "f.svg").read_text()
+    assert "other#ungrammatical" in figure
+    assert figure.index("<!-- All 2 rows -->") < figure.index("<!-- far -->") < figure.index("<!-- near -->")
     shown = succeeded(call("analyze", "context", *runs)).stdout
     assert "| lstm on verbs, by words of context (other#grammatical)" in shown
 
