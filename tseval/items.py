@@ -305,6 +305,7 @@ class Suite:
         left_out: Names of cases that the question of a view cannot be asked of.
         writing: How its tokens are written as natural text; None where its sentences are as written already.
         columns: What its user said of its tables (`tseval.suites.data.roles`), or None.
+        tokenise: Whether the words of its sentences were split into Penn Treebank tokens.
         exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
         excluded: The items on that list, by case and id.
         files: Of data, each file to what was read of it, or why nothing was.
@@ -336,6 +337,7 @@ class Suite:
     notes: tuple[str, ...] = ()
     lexicon: tuple[str, ...] | None = None
     context: SuiteContexts | None = None
+    tokenise: bool = False
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

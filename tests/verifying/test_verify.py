@@ -324,6 +324,20 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     assert {"name", "what", "ok", "level", "checks"} == set(reports[0])
 
 
+@pytest.mark.parametrize("view", ["", ":profile"])
+def test_a_run_whose_words_were_split_into_tokens_holds_and_one_whose_were_not(view, tmp_path):
+    suite = tmp_path / "natural.jsonl"
+    suite.write_text('{"good": "the authors laugh.", "bad": "the authors laughs."}\n')
+    for name, options in (("split", ["--tokenise"]), ("whole", [])):
+        run = ("run", "--model", "bundled:lstm", "--suite", f"{suite}{view}", "--out", tmp_path / name)
+        assert call(*run, *options).returncode == 0
+        stated = json.loads((tmp_path / name / "manifest.json").read_text())["suite"]
+        assert stated.get("tokenise") == (True if options else None)
+        ended = call("verify", tmp_path / name, "--suite", f"{suite}{view}")
+        assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout
+        assert "recomputed" in ended.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -185,7 +185,8 @@ class SuiteFacts:
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
     data (and in runs from before they were kept), `lexicon` where no list of verbs is compared, `context`
-    where sentences were scored alone (these two then do not stand in the file).
+    where sentences were scored alone (these two then do not stand in the file). `tokenise` stands in the file
+    if the words were split into tokens.
     """
 
     name: str
@@ -206,6 +207,7 @@ class SuiteFacts:
     files: Mapping[str, str] | None = None
     lexicon: tuple[str, ...] | None = None
     context: ContextFacts | None = None
+    tokenise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +286,9 @@ class Manifest:
         mapping |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             mapping[name] = asdict(getattr(self, name))
-        for name in ("inferred", "lexicon", "context"):
+        for name in ("inferred", "lexicon", "context", "tokenise"):
             # Such manifests are what they were before there were these.
-            if getattr(self.suite, name) is None:
+            if not getattr(self.suite, name):
                 del cast("dict[str, Json]", mapping["suite"])[name]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
             del cast("dict[str, Json]", mapping["counts"])["n_half_known"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def load_stated_suite(stated: SuiteFacts, spec: str | None = None) -> Suite:
-    """Load a suite as the run that states it read it: seed, columns, excluded items.
+    """Load a suite as the run that states it read it: seed, columns, tokens, excluded items.
 
     Args:
         stated: The suite, as the manifest describes it.
@@ -32,6 +32,7 @@ def load_stated_suite(stated: SuiteFacts, spec: str | None = None) -> Suite:
         lexicon=stated.lexicon,
         seed=stated.seed or 0,
         columns=stated.columns,
+        tokenise=stated.tokenise,
         # The items that the manifest lists, unless they are the errors that are known to everyone.
         exclude=stated.exclude if stated.exclude in {None, KNOWN_ERRORS} else stated.excluded or (),
     )

@@ -34,7 +34,7 @@ class DataSuite(SuiteKind):
         if not self.request.tokenise:
             return suite
         tokenised = tuple(map(tokenise_case, suite.cases))
-        return replace(suite, cases=tokenised, digest=suite_digest(None, tokenised))
+        return replace(suite, cases=tokenised, digest=suite_digest(None, tokenised), tokenise=True)
 
     def _read(self, selection: Selection) -> Suite:
         data = read_data(self.path, self.request.method, self.columns)
