@@ -1,5 +1,7 @@
 """Models that are asked by prompts: their adapter."""
 
+from typing import Any
+
 import pytest
 from chat_models import save_chat
 from own_models import NO_STATE, NO_WORDS, Own
@@ -29,12 +31,13 @@ def test_a_model_that_answers_has_no_log_probabilities_to_check(tmp_path):
         check_model(_own("", tmp_path, "cpu").model)
 
 
-def test_a_live_object_with_answers_is_a_model():
+def test_a_live_object_without_the_method_answers_is_no_model():
     class Half:
         card = None
 
         def answer(self):
             """Not the method that is needed."""
 
+    half: Any = Half()
     with pytest.raises(ModelError):
-        open_model(Half())
+        open_model(half)

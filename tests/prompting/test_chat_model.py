@@ -1,5 +1,7 @@
 """A chat model at hand: its answers are those of plain transformers."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -45,7 +47,7 @@ def plain_logprobs(path, prompt):
 @pytest.mark.slow
 @pytest.mark.parametrize("template", ["grammatical", "acceptable", "likely"])
 def test_probabilities_of_1_and_2_are_those_of_plain_transformers(chat, template):
-    model = open_model(f"prompt:hf:{chat}", {"prompt": template})
+    model: Any = open_model(f"prompt:hf:{chat}", {"prompt": template})
     answers = dict(model.answers(BOTH))
     for place, question in enumerate(BOTH):
         expected = plain_logprobs(chat, open_template(template).render(*question))
@@ -55,7 +57,7 @@ def test_probabilities_of_1_and_2_are_those_of_plain_transformers(chat, template
 
 @pytest.mark.slow
 def test_written_answers_are_those_of_plain_generation(chat):
-    model = open_model(f"prompt:hf:{chat}", {"answer": "text", "max_tokens": "3"})
+    model: Any = open_model(f"prompt:hf:{chat}", {"answer": "text", "max_tokens": "3"})
     tokenizer = transformers.AutoTokenizer.from_pretrained(chat)
     plain = transformers.AutoModelForCausalLM.from_pretrained(chat)
     for place, answer in model.answers(BOTH):
@@ -72,7 +74,7 @@ def test_written_answers_are_those_of_plain_generation(chat):
 def test_a_run_counts_each_pair_as_its_two_answers_say(chat):
     suite = load_suite("marvin_linzen", cases=["simple_agrmt", "subj_rel"], limit=12)
     run = evaluate(f"prompt:hf:{chat}", suite)
-    model = open_model(f"prompt:hf:{chat}")
+    model: Any = open_model(f"prompt:hf:{chat}")
     for case in suite.cases:
         verdicts = run.verdicts[run.verdicts["case"] == case.name].reset_index(drop=True)
         for row, item in enumerate(case.items()):
