@@ -134,7 +134,7 @@ def test_what_cannot_be_asked_ends_in_one_message(chat, tmp_path, more, problem)
 
 def test_a_prompt_is_refused_for_models_that_are_not_asked(tmp_path):
     ended = refuse("run", "--model", "bundled:lstm", "--prompt", "likely", cwd=tmp_path)
-    assert "--prompt is only for models that are asked" in ended.stderr
+    assert "--prompt is only for prompt models" in ended.stderr
     ended = refuse("run", "--model", "bundled:lstm", "--score", "prompt", "--limit", "2", cwd=tmp_path)
     assert "--score prompt is not possible here" in ended.stderr
 

@@ -97,7 +97,7 @@ def _protocol_of_prompt(score: Score | None, prompt: str | None) -> dict[str, Js
     if score != "prompt":
         if prompt is not None:
             raise BoardError(
-                f"--prompt {prompt}: only a leaderboard of models that are asked has a prompt.\n"
+                f"--prompt {prompt}: only a leaderboard with the score prompt has a template.\n"
                 "  Add --score prompt, or leave out --prompt."
             )
         return {}

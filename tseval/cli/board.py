@@ -42,8 +42,8 @@ def board_command() -> None:
     help="Part of the sentences to compare (default: the published method of the suite).",
 )
 @click.option("--prompt", metavar="NAME or FILE",
-              help="With --score prompt: the question that all models of the leaderboard are asked, as for "
-                   "tseval run (default: grammatical).")  # fmt: skip
+              help="Question for all models of a leaderboard with --score prompt, as for tseval run "
+                   "(default: grammatical).")  # fmt: skip
 @COLUMNS_OPTION
 @click.option("--evidence", metavar="URL",
               help="Web address (https) at which entries store their per-token scores, with {sha256} "

@@ -35,14 +35,14 @@ MODEL_ARGS = click.option(
 PROMPT = click.option(
     "--prompt",
     metavar="NAME or FILE",
-    help="For models that are asked (prompt:hf:MODEL, prompt:URL): the question. grammatical, acceptable or "
-    "likely, or a template file (default: grammatical).",
+    help="Question for a prompt model (prompt:hf:MODEL or prompt:URL): grammatical, acceptable, likely, or a "
+    "template file (default: grammatical).",
 )
 PARALLEL = click.option(
     "--parallel",
     type=COUNT,
     metavar="N",
-    help="For prompt:URL: number of requests at the same time (default: 8).",
+    help="Number of requests at the same time to prompt:URL (default: 8).",
 )
 asked_options = take_all([PROMPT, PARALLEL])
 ASKED = "prompt:"  # beginning of the names of models that are asked
@@ -60,7 +60,7 @@ def with_prompt(
     for name, value in given.items():
         if value is not None and len(asked) < len(specs):
             raise ModelError(
-                f"--{name} is only for models that are asked, but --model is "
+                f"--{name} is only for prompt models, but --model is "
                 f"{next(spec for spec in specs if spec not in asked)}.\n"
                 f"  Leave out --{name}, or write --model prompt:hf:FOLDER or --model prompt:URL"
             )

@@ -27,7 +27,7 @@ def confirm_sending(model: Model, plan: Plan, resumed: Path | None, *, yes: bool
     """
     if not hasattr(model, "estimate"):
         return
-    from tseval.runs.answer_log import ANSWERS_FILE, read_answers
+    from tseval.runs.answer_log import ANSWERS_FILE, read_answer_log
     from tseval.runs.directory import PARTS
     from tseval.runs.manifest import NAME, Manifest, load_manifest
     from tseval.scoring.answer_scorer import both_sentences
@@ -36,7 +36,7 @@ def confirm_sending(model: Model, plan: Plan, resumed: Path | None, *, yes: bool
     if resumed is not None and (resumed / NAME).exists():
         if isinstance(load_manifest(resumed), Manifest):
             return
-        known = read_answers(resumed / PARTS / ANSWERS_FILE)
+        known = read_answer_log(resumed / PARTS / ANSWERS_FILE)
     left = [both_sentences(str(text)) for text in plan.sentences.to_pylist() if text not in known]
     if not left:
         return

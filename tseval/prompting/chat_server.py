@@ -190,7 +190,7 @@ class ChatServer:
             if len(content) > most:
                 raise LimitError(
                     f"{self.url}: the server sent an answer of more than {most:,} bytes.\n"
-                    f"  {how_to_raise('answer_bytes')}"
+                    f"  Check the address of the server. {how_to_raise('answer_bytes')}"
                 )
             if time.monotonic() > end:
                 raise httpx.ReadTimeout("too slow")

@@ -43,7 +43,7 @@ class ForcedChoice(Question):
         if score == "prompt":
             return None
         return (
-            f"is asked of a model that gives answers, not log-probabilities, so --score {score} is not "
+            f"has questions for a prompt model, which gives no log-probabilities, so --score {score} is not "
             "possible.\n  Leave out --score."
         )
 

@@ -51,7 +51,7 @@ class Pairs(Question):
         if score == "prompt":
             return (
                 "compares log-probabilities of sentences, so --score prompt is not possible here.\n"
-                "  Leave out --score, or ask a model that answers: --model prompt:hf:FOLDER"
+                "  Leave out --score, or use a prompt model: --model prompt:hf:FOLDER"
             )
         if score == "regions":
             return (

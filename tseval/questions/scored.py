@@ -148,7 +148,7 @@ class ScoredSentences:
         if ANSWER not in self.table.column_names:
             raise ModelError(
                 "this suite asks which of two sentences is better, but the run has no answers.\n"
-                "  Score the suite again, with a model that answers: --model prompt:hf:FOLDER"
+                "  Score the suite again, with a prompt model: --model prompt:hf:FOLDER"
             )
         return read_answers(self.table[ANSWER])
 

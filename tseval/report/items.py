@@ -239,8 +239,8 @@ def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
     notes = ["Margin: log-probability of the better sentence minus that of the worse one, in nats."]
     if BETTER_FIRST in rows:
         notes.append(
-            "Models that were asked: the margin is how often the better sentence was chosen, minus how often "
-            "the worse one was."
+            "Margin of a prompt model: how often it chose the better sentence, minus how often it chose the "
+            "worse one."
         )
     if len(first) < len(rows):
         notes.insert(

@@ -46,7 +46,7 @@ def append_answer(file: Path, question: str, answer: Answer) -> None:
         log.write(line.encode())
 
 
-def read_answers(file: Path) -> dict[str, Answer]:
+def read_answer_log(file: Path) -> dict[str, Answer]:
     """Read the answers of a file, if there is one; a line that is damaged or cut off counts as not there."""
     answers: dict[str, Answer] = {}
     with suppress(OSError), open_regular(file) as log:

@@ -17,7 +17,7 @@ from tseval.errors import RunError
 from tseval.files import PARTIAL, open_regular, read_bytes, remove_lock, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError
 from tseval.questions.answers import ANSWER_COLUMNS
-from tseval.runs.answer_log import ANSWERS_FILE, append_answer, read_answers
+from tseval.runs.answer_log import ANSWERS_FILE, append_answer, read_answer_log
 from tseval.runs.manifest import NAME, Manifest, RunKey, UnfinishedManifest, dump_manifest, load_manifest
 from tseval.scoring.engine import Part
 from tseval.tables import read_parquet
@@ -369,7 +369,7 @@ class RunWriter:
 
     def load_answers(self) -> dict[str, Answer]:
         """Return the questions that were answered, with their answers."""
-        return read_answers(self.path / PARTS / ANSWERS_FILE)
+        return read_answer_log(self.path / PARTS / ANSWERS_FILE)
 
     def save_answer(self, question: str, answer: Answer) -> None:
         """Save an answer as soon as it is there."""

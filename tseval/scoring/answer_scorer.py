@@ -100,7 +100,8 @@ class AnswerScorer(Scorer):
 def no_logprobs(name: str) -> ModelError:
     """Make the error about what needs log-probabilities."""
     return ModelError(
-        f"{name} only answers questions about two sentences, but this needs log-probabilities.\n"
+        f"{name} is a prompt model: it only answers questions about two sentences, but this needs "
+        "log-probabilities.\n"
         "  Use a model that gives them, such as hf:FOLDER, or ask with tseval run or tseval pair."
     )
 

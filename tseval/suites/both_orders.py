@@ -26,7 +26,7 @@ def in_both_orders(suite: Suite) -> Suite:
     """
     if suite.context is not None:
         raise SuiteError(
-            f"--context {suite.context.source}: a model that answers reads both sentences in one question, "
+            f"--context {suite.context.source}: a prompt model reads both sentences in one question, "
             "without a context.\n  Leave out --context, or use a model that gives log-probabilities."
         )
     return replace(suite, cases=tuple(_asked(case, suite.terminator) for case in suite.cases), score="prompt")
@@ -35,8 +35,8 @@ def in_both_orders(suite: Suite) -> Suite:
 def _asked(case: Case, terminator: str | None) -> Case:
     if not case.contrasts:
         raise SuiteError(
-            f"case {case.name!r} does not compare pairs of sentences, which is all that a model that answers "
-            "can be asked about.\n  Choose other cases with --case, or another suite."
+            f"case {case.name!r} does not compare pairs of sentences, but a prompt model can only compare "
+            "pairs.\n  Choose other cases with --case, or another suite."
         )
     texts: dict[str, Any] = {label: case.sentences[label] for label in case.labels}
     ended = case.ended(terminator)  # the second sentence of a question ends as all texts of the suite do
