@@ -6,11 +6,12 @@ that a server sends back.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -31,6 +32,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from concurrent.futures import Future
 
     from tseval.formats import Json
 
@@ -116,44 +118,67 @@ class _Fault(Exception):  # noqa: N818 - no error of ours: another attempt may s
 
 
 class ChatServer:
-    """Sends requests, several at a time if it is called so, and repeats those that fail.
+    """A server that several requests are sent to at a time, while this is open; failed ones are repeated.
+
+    Requests run in an event loop of their own thread, where each attempt has one deadline for all of it: a
+    server that sends a byte now and then cannot hold it up.
 
     Args:
         url: As `check_url` gives it.
         key: For the header, or None.
-        timeout: Seconds for one answer.
+        timeout: Seconds for one attempt.
         retries: How often a request is repeated.
         parallel: Connections that are kept open.
     """
 
     def __init__(self, url: str, key: str | None, *, timeout: float, retries: int, parallel: int) -> None:
         self.url, self.timeout, self.retries = url, timeout, retries
-        self._key = key
-        self._stopped = threading.Event()
-        self._not_before = 0.0
-        headers = {"User-Agent": "tseval"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
-        sizes = httpx.Limits(max_connections=parallel, max_keepalive_connections=parallel)
-        self._client = httpx.Client(headers=headers, timeout=timeout, limits=sizes, follow_redirects=False)
+        self._key, self._parallel = key, parallel
+
+    def __enter__(self) -> ChatServer:
+        """Start the loop."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._stopped, self._not_before = asyncio.Event(), 0.0
+        named = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+        sizes = httpx.Limits(max_connections=self._parallel, max_keepalive_connections=self._parallel)
+        self._client = httpx.AsyncClient(
+            headers={"User-Agent": "tseval", **named}, timeout=self.timeout, limits=sizes
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give up what is on its way, and end the loop."""
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._client.aclose()
+
+    def send(self, body: Mapping[str, Json]) -> Future[Reply]:
+        """Begin to send a request; the result is there when it is answered.
+
+        It raises a ModelError if the server refuses the request, or fails too often.
+        """
+        return asyncio.run_coroutine_threadsafe(self._ask(body), self._loop)
 
     def stop(self) -> None:
         """Repeat nothing any more: requests that wait for another attempt fail."""
-        self._stopped.set()
+        self._loop.call_soon_threadsafe(self._stopped.set)
 
-    def go_on(self) -> None:
-        """Send requests again after `stop`."""
-        self._stopped.clear()
-
-    def ask(self, body: Mapping[str, Json]) -> Reply:
-        """Send a request until it is answered.
-
-        Raises:
-            ModelError: The server refuses it, or fails too often.
-        """
+    async def _ask(self, body: Mapping[str, Json]) -> Reply:
         attempt = 0
         while True:
-            self._sleep(self._not_before - time.monotonic())
+            await self._sleep(self._not_before - time.monotonic())
             try:
-                return self._once(body)
+                return await self._once(body)
             except _Fault as fault:
                 wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * uniform(0.75, 1.25)  # noqa: S311 - no secret
                 wait = wait if fault.wait is None else fault.wait
@@ -163,37 +188,39 @@ class ChatServer:
                 if fault.wait is not None:  # it is meant for all requests
                     self._not_before = max(self._not_before, time.monotonic() + wait)
             attempt += 1
-            self._sleep(wait)
+            await self._sleep(wait)
 
-    def _sleep(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> None:
         if seconds > 0:
-            self._stopped.wait(seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), seconds)
 
     def _given_up(self, fault: _Fault, attempt: int) -> ModelError:
         times = f", {counted(attempt + 1, 'attempt')}" if attempt else ""
         advice = fault.advice or "Answers so far are saved. Repeat the command later, with --resume."
         return ModelError(f"{self.url}: {fault}{times}.\n  {advice}")
 
-    def _once(self, body: Mapping[str, Json]) -> Reply:
-        with _faults(self.timeout), self._client.stream("POST", self.url, json=body) as response:
-            content = self._read(response)
+    async def _once(self, body: Mapping[str, Json]) -> Reply:
+        with _faults(self.timeout):
+            async with (
+                asyncio.timeout(self.timeout),
+                self._client.stream("POST", self.url, json=body) as response,
+            ):
+                content = await self._read(response)
         if response.status_code != 200:
             raise self._refused(response, content)
         return self._reply(content, response.headers.get("date"))
 
-    def _read(self, response: httpx.Response) -> bytes:
-        """Read an answer of at most so many bytes, in at most so many seconds."""
-        end, most = time.monotonic() + self.timeout, limits().answer_bytes
-        content = bytearray()
-        for block in response.iter_bytes():
+    async def _read(self, response: httpx.Response) -> bytes:
+        """Read an answer of at most so many bytes."""
+        most, content = limits().answer_bytes, bytearray()
+        async for block in response.aiter_bytes():
             content += block
             if len(content) > most:
                 raise LimitError(
                     f"{self.url}: the server sent an answer of more than {most:,} bytes.\n"
                     f"  Check the address of the server. {how_to_raise('answer_bytes')}"
                 )
-            if time.monotonic() > end:
-                raise httpx.ReadTimeout("too slow")
         return bytes(content)
 
     def _refused(self, response: httpx.Response, content: bytes) -> _Fault:
@@ -244,7 +271,7 @@ def _faults(timeout: float) -> Iterator[None]:
     """Turn what goes wrong on the way into a fault."""
     try:
         yield
-    except httpx.TimeoutException:
+    except (httpx.TimeoutException, TimeoutError):
         longer = (
             "To wait longer: --model-args timeout=SECONDS. To continue, repeat the command with --resume."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError, suggest
@@ -24,8 +24,10 @@ from tseval.scoring.protocol import Answer, ModelCard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from tseval.formats import Json
+    from tseval.prompting.chat_server import Reply
     from tseval.prompting.template import PromptTemplate
 
 
@@ -70,43 +72,41 @@ class ServedModel(AskedModel):
         Where one fails for good, or the user stops, nothing new is sent: the answers that are on their way
         come first, then the error.
         """
-        self._server.go_on()
         left = iter(enumerate(questions))
-        running: dict[Future[Answer], int] = {}
+        running: dict[Future[Reply], int] = {}
         problem: BaseException | None = None
-        with ThreadPoolExecutor(self.parallel) as pool:
-            try:
-                while True:
-                    try:
-                        while problem is None and len(running) < self.parallel:
-                            place, question = next(left)
-                            running[pool.submit(self._ask, question)] = place
-                    except StopIteration:
-                        pass
-                    if not running:
+        with self._server as server:
+            while True:
+                while problem is None and len(running) < self.parallel:
+                    place, question = next(left, (None, None))
+                    if place is None or question is None:
                         break
+                    running[server.send(self._body(question))] = place
+                if not running:
+                    break
+                try:
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt as stop:
+                    if problem is not None:  # the second time: wait for nothing
+                        raise
+                    problem, done = stop, set()
+                    server.stop()
+                for future in done:
+                    place = running.pop(future)
                     try:
-                        done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    except KeyboardInterrupt as stop:
-                        if problem is not None:  # the second time: wait for nothing
-                            raise
-                        problem, done = stop, set()
-                        self._server.stop()
-                    for future in done:
-                        place = running.pop(future)
-                        if (error := future.exception()) is None:
-                            yield place, future.result()
-                        else:
-                            problem = problem or error
-                            self._server.stop()
-            finally:
-                self._server.stop()
+                        answer = self._answer(future.result())
+                    except Exception as error:
+                        problem = problem or error
+                        server.stop()
+                    else:
+                        yield place, answer
         if problem is not None:
             raise problem
 
-    def _ask(self, question: tuple[str, str]) -> Answer:
-        prompt = self.prompt(question)
-        reply = self._server.ask({**self._settings, "messages": [{"role": "user", "content": prompt}]})
+    def _body(self, question: tuple[str, str]) -> dict[str, Json]:
+        return {**self._settings, "messages": [{"role": "user", "content": self.prompt(question)}]}
+
+    def _answer(self, reply: Reply) -> Answer:
         if self.card.protocol["answer"] == TEXT:
             return Answer(reply.text, None, reply.model, reply.date)
         if reply.alternatives is None:
