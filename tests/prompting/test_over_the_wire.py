@@ -25,7 +25,7 @@ def test_answers_over_the_wire_equal_those_at_hand_on_200_pairs(tmp_path):
     assert wire.sentences["answer"].tolist() == hand.sentences["answer"].tolist()
     assert {"1", "2"} < {*wire.sentences["answer"]}  # and others, which are no answers
     assert wire.load_verdicts().equals(hand.load_verdicts())
-    assert wire.manifest.key.protocol["served"].startswith(str(chat))
+    assert str(wire.manifest.key.protocol["served"]).startswith(str(chat))
 
 
 CASES = [

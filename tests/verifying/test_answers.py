@@ -61,17 +61,18 @@ def test_another_template_is_not_the_model_of_the_run(place):
 
 @pytest.mark.slow
 def test_a_server_is_asked_again_and_what_changed_is_found(place):
-    answer = shorter
-    with ChatServer(lambda prompt, times: answer(prompt)) as server:
+    changed: list[str] = []
+    with ChatServer(lambda prompt, times: changed[0] if changed else shorter(prompt)) as server:
         model = ["--model", f"prompt:{server.url}", "--model-args", "model=small"]
         succeed("run", *model, "--suite", "pairs.jsonl", "--out", "asked", "--quiet", cwd=place)
         again = verified(place, "asked", *model, "--rescore", "all")
         assert "rerun       0 of 12 answers differ (the run: 2025-10-09)" in again.stdout
-        answer = lambda prompt: "2"  # noqa: E731 - the server changes its mind
+        changed.append("2")  # the server changes its mind
         ended = verified(place, "asked", *model, "--rescore", "all")
         assert ended.returncode == 1
         assert "6 of 12 answers differ" in ended.stdout
-        answer, server.model = shorter, "small-2"
+        changed.clear()
+        server.model = "small-2"
         ended = verified(place, "asked", *model, "--rescore", "all")
         assert "the server answers as 'small-2' now, but in the run it answered as 'small-1'" in ended.stdout
     with ChatServer(shorter) as server:  # at another address: that stands for the weights, which nobody sees
