@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from babylm_folder import write_folder
 from chat_models import CHAT, save_chat
 from checkpoints import save_causal
 from in_process import refuse, succeed
@@ -156,3 +157,10 @@ def test_pair_asks_in_both_orders(chat):
     assert [row[:2] for row in rows] == [["good", "bad"], ["bad", "good"]]
     expected = "undecided by order" if answers[0] == answers[1] else "is preferred, in both orders"
     assert expected in ended.stderr
+
+
+@pytest.mark.slow
+def test_babylm_needs_log_probabilities(chat, tmp_path):
+    write_folder(tmp_path / "full_eval")
+    ended = refuse("babylm", "--model", f"prompt:hf:{chat}", "--data", tmp_path / "full_eval", cwd=tmp_path)
+    assert "only answers questions" in ended.stderr or "does not compare pairs" in ended.stderr
