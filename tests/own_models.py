@@ -120,5 +120,7 @@ CLASSIFIERS = [f"classifier {task}" for task in TASKS]
 # These need transformers or lm-eval, which take seconds to import.
 HEAVY = ["hf gpt2", "hf gemma2", "hf bloom", "hf mamba", "mlm within_word_l2r", "mlm original", "lm-eval",
          "seq2seq", "bundled", "published"]  # fmt: skip
-_LISTED = {name.partition(" ")[0] for name in [*NATIVE, *CLASSIFIERS, *HEAVY]}
+# These give no log-probabilities.
+ASKED = ["prompt"]
+_LISTED = {name.partition(" ")[0] for name in [*NATIVE, *CLASSIFIERS, *HEAVY, *ASKED]}
 OTHERS = [*(kind for kind in KINDS if kind not in _LISTED), "ngram eos"]

@@ -21,7 +21,7 @@ from tseval.errors import GrammarError, LimitError, RunError, SuiteError, Tseval
 from tseval.files import Limits, limits, remove_lock, take_lock, write_output, write_text, write_whole
 from tseval.formats import numbered_lines, read_lines
 from tseval.runs import read_run
-from tseval.scoring.scorers import check_lengths
+from tseval.scoring.scorer import check_lengths
 from tseval.suites import load_suite
 
 

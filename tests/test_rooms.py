@@ -47,6 +47,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.pretrained": NUMBERS
     | TORCH
     | {"gguf", "huggingface_hub", "jinja2", "peft", "tokenizers", "transformers"},
+    "tseval.prompting": NUMBERS | TORCH | {"httpx", "jinja2"},
     # An adapter may use its own library, whichever that is.
     "tseval.adapters": ANYTHING,
     "tseval.evidence": NUMBERS,
@@ -81,6 +82,8 @@ FORBIDDEN = {
     ("tseval.adapters", "tseval.suites"),
     ("tseval.adapters", "tseval.questions"),
     ("tseval.adapters", "tseval.verdicts"),
+    ("tseval.prompting", "tseval.suites"),
+    ("tseval.prompting", "tseval.verdicts"),
     # Reading runs needs no model.
     ("tseval.analysis", "tseval.pretrained"),
     ("tseval.runs", "tseval.pretrained"),

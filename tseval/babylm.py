@@ -31,6 +31,7 @@ from tseval.items import Case, Suite, suite_digest
 from tseval.questions.formulas import Region
 from tseval.questions.regions import Prediction, Regions
 from tseval.questions.scored import ScoredSentences
+from tseval.scoring.answer_scorer import no_logprobs
 from tseval.suites.data.records import read_records
 from tseval.suites.data.roles import text_of
 
@@ -364,6 +365,8 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
     planned = []
     for loaded in tasks:
         plan = make_plan(model, loaded.suite)
+        if plan.scorer.only_answers:
+            raise no_logprobs(model.card.name)
         if len(plan.too_long):
             raise ModelError(
                 f"{loaded.folder}: {len(plan.too_long):,} texts are longer than the context of the model "

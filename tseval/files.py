@@ -59,6 +59,7 @@ class Limits:
     trial_seconds: int = 20  # for a tokenizer or a template of chats to be tried
     trial_bytes: int = 15 * 10**8  # of memory for that: 260,000 pieces take less than one thousand million
     download_seconds: int = 50  # for a download, from the connection to its last byte
+    answer_bytes: int = 10**6  # of an answer of a server that is asked
 
 
 def limits() -> Limits:

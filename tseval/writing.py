@@ -31,6 +31,8 @@ OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3
 # Stands behind the number of the context that a sentence is scored in, before its first word. No text has it:
 # it is no character of Unicode.
 IN_CONTEXT = "\ufdd0"
+# Stands between the two sentences of a question, the first and the second, which is no character either.
+OR_SECOND = "\ufdd1"
 _WORDS = re.compile(r"(\s*)(\S+)")
 _ORDINARY = re.compile(r"[ \t\n\r\f\v\x1c-\x1e\x85]+")
 
@@ -46,8 +48,8 @@ def without_boundaries(text: str) -> str:
 
 
 def without_context(text: str) -> str:
-    """Return a sentence without the number of the context that it is scored in."""
-    return text.rpartition(IN_CONTEXT)[2]
+    """Return a sentence without the number of its context; the two sentences of a question as people read."""
+    return text.rpartition(IN_CONTEXT)[2].replace(OR_SECOND, " | ")
 
 
 # Letters whose capital at the beginning of a sentence depends on the language. Source: ICU 78.3, toTitle.

@@ -35,7 +35,7 @@ def server(draw: random.Random, here: Path) -> str | None:
     is_named = draw.random() < 0.7
     asked: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=_serve, args=(listening, begin, again, asked), daemon=True).start()
+        threading.Thread(target=serve, args=(listening, begin, again, asked), daemon=True).start()
         host = draw.choice(["127.0.0.1", "localhost"])
         url = f"http://{host}:{listening.getsockname()[1]}/evidence.parquet"
         _move_evidence(here / BOARD / "entries/one", url)
@@ -50,7 +50,8 @@ def server(draw: random.Random, here: Path) -> str | None:
     return f"took {done.seconds:.0f} s" if done.seconds > 10 * SECONDS else done.fault((1, 2))
 
 
-def _serve(listening: socket.socket, begin: bytes, again: bytes, asked: list[int]) -> None:
+def serve(listening: socket.socket, begin: bytes, again: bytes, asked: list[int]) -> None:
+    """Answer every connection in the same way, and note that there was one."""
     with suppress(OSError):
         while True:
             client = listening.accept()[0]

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import torch
 from babylm_folder import write_folder
+from chat_models import save_chat
 from checkpoints import bpe_tokenizer, save_causal, save_gguf, save_masked, save_t5, wordpiece_tokenizer
 from cut_suites import cut_suite
 from in_process import call, succeed
@@ -59,6 +60,7 @@ FOLLOWED = {
 NOT_RUN = {
     "lm-eval --model tseval": "downloads BLiMP; test_lm_eval.py runs it on exported tasks",
     "run --model lm-eval:local-completions": "wants a server; test_lm_eval_backend.py serves one",
+    "run --model prompt:http": "wants a server; tests/prompting has several",
     "sweep --model 'hf:EleutherAI": "revisions of a model on the hub",
     "sweep plan.yaml --engine slurm": "wants a cluster; test_clusters.py has one",
     "train zoo": "starts a process for each model; test_train_zoo.py makes a small one",
@@ -229,6 +231,7 @@ STAGE = {
     "private.yaml": say("verb:\n  main: [sings, dances]\n"),
     "plan.yaml": say("models: [ckpt/step*.pt]\nsuites: [./marvin_linzen]\n"),
     **dict.fromkeys(["gpt2", "my-model", "my-german-model"], gpt2), "t5-small": save_t5,
+    "my-chat": save_chat, "my_prompt.jinja": listing("ask-a-chat-model.md", "my_prompt.jinja"),
     "bert-base-cased": lambda path: save_masked(path, tokenizer=wordpiece_tokenizer(300)),
     "model.gguf": save_gguf, "model.arpa": TESTS / "adapters/trigram.arpa",
     **dict.fromkeys(["state.pt", "vocab.txt", "layers.pt", "hidden650_batch128_dropout0.2_lr20.0.pt"], saved),

@@ -14,6 +14,7 @@ from tseval.analysis.features import refuse_unknown_features
 from tseval.analysis.rows import ROW, as_names, in_table_order
 from tseval.errors import RunError
 from tseval.items import ENTRY, HALF_KNOWN
+from tseval.questions.forced_choice import BETTER_FIRST, WORSE_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,6 +29,12 @@ COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
 
 # Beside them where anything is: of which pairs a model knows one form only (`tseval.questions.unknown`).
 N_HALF_KNOWN = "n_half_known"
+
+
+# Beside them where a model was asked (`tseval.questions.forced_choice`): how many answers were 1, how many
+# were 1 or 2, and the share of the first in the second.
+N_ONES, N_ANSWERS, SHARE_OF_1 = "n_ones", "n_answers", "share_of_1"
+ANSWERS = [BETTER_FIRST, WORSE_FIRST]
 
 
 # What tables tell of an estimate, as `Estimate` has it; `value` is called `accuracy`.
@@ -55,11 +62,15 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
         raise no_accuracy("the run")
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))
+    asked = set(ANSWERS) <= set(verdicts)
+    if asked:
+        both = verdicts[ANSWERS]
+        verdicts = verdicts.assign(**{N_ONES: both.eq(1).sum(axis=1), N_ANSWERS: both.notna().sum(axis=1)})
     groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
     counts = count_groups(groups).reset_index()
     # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
     entries = [name for name in by if name.endswith(ENTRY)]
-    numbers = [name for name in (*COUNTS, N_HALF_KNOWN) if name in counts]
+    numbers = [name for name in (*COUNTS, N_HALF_KNOWN, N_ONES, N_ANSWERS) if name in counts]
     counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(numbers, "int64"))
     counts = in_table_order(counts.assign(group=range(len(counts))), by)
     place_of = np.argsort(counts.pop("group").to_numpy())
@@ -76,6 +87,8 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
     found = estimate_columns(estimates, counts.index).astype({"df": "Float64"})
     for name, nothing in (("clusters", {}), ("fixed", ())):
         found[name] = [nothing if one is None else one for one in found[name]]
+    if asked:
+        found[SHARE_OF_1] = counts[N_ONES] / counts[N_ANSWERS].where(counts[N_ANSWERS] > 0)
     return counts.join(found), answers
 
 
@@ -114,6 +127,9 @@ def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
     }
     if HALF_KNOWN in groups.obj.columns:
         columns[N_HALF_KNOWN] = (HALF_KNOWN, "sum")
+    for name in (N_ONES, N_ANSWERS):
+        if name in groups.obj.columns:
+            columns[name] = (name, "sum")
     return groups.agg(**columns)
 
 

@@ -122,7 +122,8 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
 def board_suite(board: Path) -> SplitSuite:
     """Load the suite of a board, never from a cache."""
     with without_cache():
-        return SplitSuite(suite_of(read_definition(board), board))
+        definition = read_definition(board)
+        return SplitSuite(suite_of(definition, board), definition.score)
 
 
 class _EntryLadder(Ladder):
@@ -134,7 +135,7 @@ class _EntryLadder(Ladder):
 
     def __init__(self, path: Path, split: SplitSuite) -> None:
         super().__init__(path)
-        self._split, self._suite = split, split.suite
+        self._split, self._suite = split, split.scored
 
     def whole(self) -> str:
         try:
@@ -171,7 +172,8 @@ class _EntryLadder(Ladder):
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
-        self.again = Recomputed(self._suite, scored, verdicts)
+        items = self._split.suite if self._suite is not self._split.suite else None
+        self.again = Recomputed(self._suite, scored, verdicts, items=items)
         return "entry, manifest, seal and evidence"
 
     def recomputed(self) -> str:

@@ -269,6 +269,11 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
         )
     if key.score != definition.score:
         return f"the run has the score {key.score!r}, but the leaderboard has the score {definition.score!r}"
+    if key.score == "prompt" and "prompt_digest" not in definition.protocol:
+        return (
+            "its answers depend on the template of the prompt, but board.yaml does not say which template "
+            "entries use, with prompt_digest under the key `protocol`"
+        )
     if key.half_known is not None:
         return (
             "the run was scored with --unknown score, but the leaderboard counts half-known pairs as "

@@ -58,5 +58,6 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     if not folders:
         return []
     board = folders[0].resolve().parents[1]
-    split = SplitSuite(suite_of(read_definition(board), board))
+    definition = read_definition(board)
+    split = SplitSuite(suite_of(definition, board), definition.score)
     return [entry_run(folder, split) for folder in folders]

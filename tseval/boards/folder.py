@@ -25,19 +25,22 @@ from tseval.suites.formal.languages import names_language
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tseval.formats import Json
     from tseval.questions import Score
 
 
 LARGEST_COPY = 64 << 20  # bytes
 
 
-def new_board(
+def new_board(  # noqa: PLR0913 - all that a user may say of a board
     board: Path,
     suite: str,
     title: str | None = None,
     score: Score | None = None,
     columns: Mapping[str, str] | None = None,
     evidence: str | None = None,
+    *,
+    prompt: str | None = None,
 ) -> None:
     """Begin a board over a whole suite.
 
@@ -45,7 +48,9 @@ def new_board(
         suite: As for `tseval run`; a path is best given as seen from the board's folder.
         columns: What the columns of the suite's tables are, as `load_suite` takes it.
         evidence: Where the evidence of entries will lie, instead of in the board: an address with `{sha256}`.
+        prompt: Template by which models are asked, its name or file, where the score is `prompt`.
     """
+    protocol = _protocol_of_prompt(score, prompt)
     if evidence is not None:
         check_address(evidence.replace("{sha256}", "0" * 64))
         if "{sha256}" not in evidence:
@@ -77,6 +82,7 @@ def new_board(
         score=score or loaded.score,
         source=loaded.source,
         columns=dict(columns or {}),
+        protocol=protocol,
         evidence=evidence,
     )
     if (board / BOARD_LOCK).exists() and is_there(board, definition):  # a kill came at the very end
@@ -84,6 +90,21 @@ def new_board(
         return
     refuse_full(board)
     write_new_board(board, spec, definition)
+
+
+def _protocol_of_prompt(score: Score | None, prompt: str | None) -> dict[str, Json]:
+    """Return what all entries of a board of models that are asked must state: the template, both orders."""
+    if score != "prompt":
+        if prompt is not None:
+            raise BoardError(
+                f"--prompt {prompt}: only a leaderboard with the score prompt has a template.\n"
+                "  Add --score prompt, or leave out --prompt."
+            )
+        return {}
+    from tseval.prompting.template import DEFAULT, open_template  # noqa: PLC0415 - brings Jinja along
+
+    template = open_template(prompt or DEFAULT)
+    return {"prompt": template.name, "prompt_digest": template.digest[:16], "orders": "both"}
 
 
 def is_there(board: Path, definition: Definition) -> bool:
@@ -154,13 +175,15 @@ _TEXTS = {
 }
 
 
-def new_repository(
+def new_repository(  # noqa: PLR0913 - all that a user may say of boards
     folder: Path,
     suites: Sequence[str],
     title: str | None = None,
     score: Score | None = None,
     columns: Mapping[str, str] | None = None,
     evidence: str | None = None,
+    *,
+    prompt: str | None = None,
 ) -> list[Path]:
     """Begin boards in a folder that others can clone, with what public ones need around them.
 
@@ -202,7 +225,7 @@ def new_repository(
                 "  Name another suite, or another folder for the repository."
             )
     for board, suite in zip(boards, suites, strict=True):
-        new_board(board, suite, title, score, columns, evidence)
+        new_board(board, suite, title, score, columns, evidence, prompt=prompt)
     if is_one:
         return boards
     first = boards[0].name

@@ -46,7 +46,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
     definition = read_definition(board)
     ranked = ranked_folders(board, definition)
     of_model = {entry.model_identity: folder for folder in ranked for entry in readable_entries([folder])}
-    split = SplitSuite(suite_of(definition, board))
+    split = SplitSuite(suite_of(definition, board), definition.score)
     comparisons: dict[str, Hidden] = {}
     for path in paths:
         run = read_run(path)

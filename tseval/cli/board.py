@@ -41,6 +41,9 @@ def board_command() -> None:
     type=SCORE_NAMES,
     help="Part of the sentences to compare (default: the published method of the suite).",
 )
+@click.option("--prompt", metavar="NAME or FILE",
+              help="Question for all models of a leaderboard with --score prompt, as for tseval run "
+                   "(default: grammatical).")  # fmt: skip
 @COLUMNS_OPTION
 @click.option("--evidence", metavar="URL",
               help="Web address (https) at which entries store their per-token scores, with {sha256} "
@@ -51,7 +54,7 @@ def board_command() -> None:
                    "checks for pull requests.")  # fmt: skip
 def new(
     board: Path, suites: tuple[str, ...], title: str | None, score: Score | None,
-    columns: dict[str, str] | None, evidence: str | None, repository: bool,
+    columns: dict[str, str] | None, evidence: str | None, repository: bool, prompt: str | None,
 ) -> None:  # fmt: skip
     """Create a leaderboard in a new folder, or a repository of leaderboards with --repository."""
     from tseval.boards.folder import new_board, new_repository
@@ -65,9 +68,9 @@ def new(
             "leaderboards. Leave out --title, or create the leaderboards one by one."
         )
     if repository:
-        boards = new_repository(board, suites, title, score, columns, evidence)
+        boards = new_repository(board, suites, title, score, columns, evidence, prompt=prompt)
     else:
-        new_board(board, suites[0], title, score, columns, evidence)
+        new_board(board, suites[0], title, score, columns, evidence, prompt=prompt)
         boards = [board]
     for folder in boards:
         click.echo(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.names import MODEL
-from tseval.cli.options import take_all
+from tseval.cli.options import COUNT, take_all
 from tseval.cli.progress import busy
 from tseval.errors import ModelError
 
@@ -32,6 +32,48 @@ MODEL_ARGS = click.option(
     help="Settings that the kind of model understands, such as dtype=float32 (default: none). "
     "docs/adapters.md lists them.",
 )
+PROMPT = click.option(
+    "--prompt",
+    metavar="NAME or FILE",
+    help="Question for a prompt model (prompt:hf:MODEL or prompt:URL): grammatical, acceptable, likely, or a "
+    "template file (default: grammatical).",
+)
+PARALLEL = click.option(
+    "--parallel",
+    type=COUNT,
+    metavar="N",
+    help="Number of requests at the same time to prompt:URL (default: 8).",
+)
+asked_options = take_all([PROMPT, PARALLEL])
+ASKED = "prompt:"  # beginning of the names of models that are asked
+
+
+def with_prompt(
+    specs: Sequence[str], arguments: dict[str, str], prompt: str | None, parallel: int | None
+) -> dict[str, str]:
+    """Return the arguments of a model with the values of --prompt and --parallel among them.
+
+    A key is refused here, before any file could hold it.
+    """
+    asked = [spec for spec in specs if spec.startswith(ASKED)]
+    given = {"prompt": prompt, "parallel": None if parallel is None else str(parallel)}
+    for name, value in given.items():
+        if value is not None and len(asked) < len(specs):
+            raise ModelError(
+                f"--{name} is only for prompt models, but --model is "
+                f"{next(spec for spec in specs if spec not in asked)}.\n"
+                f"  Leave out --{name}, or write --model prompt:hf:FOLDER or --model prompt:URL"
+            )
+    served = any(spec.startswith(f"{ASKED}http") for spec in specs)
+    if typed := sorted(name for name in arguments if served and name.lower() in _KEYS):
+        raise ModelError(
+            f"--model-args {typed[0]}: a key on the command line can be read by others.\n"
+            "  Put the key into an environment variable, and name that: --model-args key_from=VARIABLE"
+        )
+    return {**arguments, **{name: value for name, value in given.items() if value is not None}}
+
+
+_KEYS = frozenset({"key", "api_key", "apikey", "token", "auth_token", "password", "authorization", "header"})
 model_options = take_all([
     click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
                  help="Model to use: a checkpoint file, or KIND:NAME, such as bundled:lstm or hf:gpt2. "
@@ -42,10 +84,16 @@ model_options = take_all([
 
 
 def open_chosen(
-    spec: str, model_args: str, device: str, precision: str = "float32", quiet: bool = False
+    spec: str,
+    model_args: str,
+    device: str,
+    precision: str = "float32",
+    quiet: bool = False,
+    prompt: str | None = None,
+    parallel: int | None = None,
 ) -> Model:
     """Open the model that was named, and say so where it takes long; brings torch along."""
-    arguments = with_precision(read_arguments(model_args), precision)
+    arguments = with_precision(with_prompt([spec], read_arguments(model_args), prompt, parallel), precision)
     with busy(f"opening {spec}", quiet):
         from tseval.adapters import open_model
 

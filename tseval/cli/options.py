@@ -24,7 +24,8 @@ COUNT = click.IntRange(min=1)
 # Names as `tseval.questions.SCORES`, `tseval.questions.unknown.UNKNOWN_RULES`, `tseval.report.FORMATS` and
 # `tseval.runs.CLOCKS` have them, which take too long to import while a shell completes a line; a test
 # compares them.
-SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean", "inflection"])
+SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean", "inflection",
+                            "prompt"])  # fmt: skip
 MASS_OPTION = click.option(
     "--mass", "masses", type=click.FloatRange(0, 1, min_open=True), multiple=True, metavar="M",
     help="For SUITE:inflection, print EW and MW over the verbs in the most likely and in the least likely "

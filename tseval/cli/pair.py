@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.groups import Command
-from tseval.cli.model_options import model_options, open_chosen, say_warnings
+from tseval.cli.model_options import PROMPT, model_options, open_chosen, say_warnings
 from tseval.cli.options import UNKNOWN_OPTION
 from tseval.cli.progress import busy
 from tseval.cli.terminal import typed_text
@@ -46,12 +46,13 @@ _NO_OPTION = "\ue000"
 @click.argument("good")
 @click.argument("bad")
 @model_options
+@PROMPT
 @TYPED_TEXT
 @UNKNOWN_OPTION
 @DRAWN
 def pair_command(
     good: str, bad: str, spec: str, model_args: str, text: Form, unknown: UnknownRule, form: str | None,
-    device: str,
+    device: str, prompt: str | None,
 ) -> None:  # fmt: skip
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
     good, bad = (typed_text(typed.removeprefix(_NO_OPTION)) for typed in (good, bad))
@@ -67,10 +68,16 @@ def pair_command(
             )
     from tseval.evaluation import as_read
     from tseval.questions.unknown import Unknown
-    from tseval.scoring.protocol import TotalModel
+    from tseval.scoring.protocol import AnswerModel, TotalModel
     from tseval.scoring.surprisal import Token, as_picture, as_rows, surprisals
 
-    model = as_read(open_chosen(spec, model_args, device), None, text)
+    model = as_read(open_chosen(spec, model_args, device, prompt=prompt), None, text)
+    if isinstance(model, AnswerModel):
+        from tseval.cli.asked_pair import print_answers
+
+        print_answers(model, good, bad, form or chosen_format())
+        say_warnings(model)
+        return
     with busy(f"asking {model.card.name}"):
         if isinstance(model, TotalModel):  # one number a sentence, and none of a token
             totals = model.sentence_logprobs([good, bad])

@@ -13,11 +13,12 @@ import click
 
 from tseval.cli.coverage import REQUIRE_COVERAGE, exit_if_undecided, warn_if_undecided
 from tseval.cli.groups import Command
-from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.model_options import asked_options, model_options, open_chosen
 from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, MASS_OPTION, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
 from tseval.cli.scoring_options import RUNS, comparison_options, context_options, suite_options
+from tseval.cli.sending import confirm_sending
 from tseval.errors import RunError, SuiteError, counted, plain, shortened
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @model_options
+@asked_options
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="For prompt:URL: send the requests without a question first (default: ask on a terminal).",
+)
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="Suite to score: its name, or the path of its grammars or data. To use the same items "
                    "for another task, add :METHOD, such as marvin_linzen:profile. Repeatable.",
@@ -55,7 +62,8 @@ def run_command(
     score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
     too_long: str, masses: tuple[float, ...], context: str | None, context_words: str | None,
     context_seed: int, n_contexts: int, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
-    require_coverage: float | None, quiet: bool, **reading: Any,
+    require_coverage: float | None, quiet: bool, prompt: str | None, parallel: int | None, yes: bool,
+    **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, save the results as a run, and print the table of accuracies.
 
@@ -93,7 +101,7 @@ def run_command(
         for suite, name in zip(loaded, suites, strict=True)
     ]
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
-    model = open_chosen(spec, model_args, device, precision, quiet)
+    model = open_chosen(spec, model_args, device, precision, quiet, prompt, parallel)
     if too_long == "refuse":
         from tseval.evaluation import refuse_too_long
 
@@ -103,7 +111,7 @@ def run_command(
     for spec_of_suite, variants in zip(suites, in_contexts, strict=True):
         where = out / next(iter(variants.values())).name if out and len(suites) > 1 else out
         scored = [
-            _score(model, suite, text, chosen, unknown, _folder(where, name, variants), resume, quiet)
+            _score(model, suite, text, chosen, unknown, _folder(where, name, variants), resume, quiet, yes)
             for name, suite in variants.items()
         ]
         runs = [run for run, _ in scored]
@@ -171,12 +179,14 @@ def _score(
     out: Path | None,
     resume: bool,
     quiet: bool,
+    yes: bool,
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
-    from tseval.evaluation import as_read, evaluate, refuse_other_clusters, run_key
+    from tseval.evaluation import as_read, make_plan, refuse_other_clusters, run_key, run_plan
     from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
-    key = run_key(as_read(model, suite, text), suite, score, unknown)
+    read = as_read(model, suite, text)
+    key = run_key(read, suite, score, unknown)
     if out is None:
         clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
@@ -187,12 +197,11 @@ def _score(
             "long. To compare only verbs of one piece, add --model-args words=pieces",
             err=True,
         )
+    plan = make_plan(read, suite, score, unknown)
+    confirm_sending(read, plan, out if resume else None, yes=yes, quiet=quiet)
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
-            run = evaluate(
-                model, suite, score=score, text=text, unknown=unknown,
-                out=out, resume=resume, progress=progress,
-            )  # fmt: skip
+            run = run_plan(plan, out, resume=resume, progress=progress)
     except KeyboardInterrupt:
         message = f"\nFinished scores are saved. To continue, add --resume --out {out}"
         click.echo(shortened(message), err=True)

@@ -11,7 +11,14 @@ import click
 from click.core import ParameterSource
 
 from tseval.cli.groups import Command
-from tseval.cli.model_options import DEVICE, MODEL_ARGS, read_arguments, with_precision
+from tseval.cli.model_options import (
+    DEVICE,
+    MODEL_ARGS,
+    asked_options,
+    read_arguments,
+    with_precision,
+    with_prompt,
+)
 from tseval.cli.names import MODEL, SUITE
 from tseval.cli.options import COUNT, FILE
 from tseval.cli.scoring_options import RUNS, comparison_options, context_options, suite_options
@@ -35,6 +42,7 @@ _STATUS = "status"
                    "hf:ID@step{1000,2000}. Repeatable.",
 )  # fmt: skip
 @MODEL_ARGS
+@asked_options
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="Suite to score, as for tseval run. Repeatable.")  # fmt: skip
 @suite_options
@@ -65,7 +73,7 @@ def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
     n_contexts: int, engine_name: str, workers: int | None, out: Path | None, resume: bool, as_json: bool,
-    quiet: bool,
+    quiet: bool, prompt: str | None, parallel: int | None,
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score many models on many suites, in parallel.
@@ -99,7 +107,8 @@ def sweep_command(
                 )
         plan = read_plan(Path(files[0]))
     else:
-        arguments = with_precision(read_arguments(model_args), precision)
+        chosen = with_prompt(models, read_arguments(model_args), prompt, parallel)
+        arguments = with_precision(chosen, precision)
         counted_in = None if unigrams is None else str(unigrams)
         options = Options(case=cases, cluster=clusters, unigrams=counted_in, contexts=n_contexts, **reading)
         plan = SweepPlan(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.groups import Command
-from tseval.cli.model_options import DEVICE, MODEL_ARGS, open_chosen, read_arguments
+from tseval.cli.model_options import DEVICE, MODEL_ARGS, PROMPT, open_chosen, read_arguments
 from tseval.cli.names import MODEL, RUN, SUITE
 from tseval.cli.printing import print_hanging
 from tseval.cli.progress import progress_bar
@@ -71,6 +71,7 @@ class Share(click.ParamType[float]):
     "(default: check without a model).",
 )
 @MODEL_ARGS
+@PROMPT
 @DEVICE
 @click.option("--rescore", "share", type=Share(),
               help="Share of the run's sentences that --model scores again: a percentage, such as 5%, or "
@@ -88,7 +89,8 @@ class Share(click.ParamType[float]):
 @click.option("--json", "as_json", is_flag=True, help="Print the reports in JSON format.")
 def verify_command(
     paths: tuple[str, ...], suite: str | None, context: str | None, spec: str | None, model_args: str,
-    device: str, share: float | None, draw: str | None, record: str | None, as_json: bool,
+    prompt: str | None, device: str, share: float | None, draw: str | None, record: str | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Verify runs: files intact, numbers recomputed from the evidence, scores confirmed by the model.
 
@@ -110,7 +112,7 @@ def verify_command(
     model = (
         None
         if spec is None
-        else open_chosen(spec, model_args, device, _claimed_precision(chosen, model_args))
+        else open_chosen(spec, model_args, device, _claimed_precision(chosen, model_args), prompt=prompt)
     )
     if not chosen:
         click.echo(f"{', '.join(paths)}: no entries", err=True)

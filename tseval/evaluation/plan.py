@@ -19,7 +19,9 @@ from tseval.questions.unknown import Unknown, UnknownRule, check_rule
 from tseval.runs import RunKey
 from tseval.scoring.engine import lengths_of, lengths_of_texts
 from tseval.scoring.in_context import scorer_in_context
-from tseval.scoring.scorers import Scorer, scorer_for
+from tseval.scoring.protocol import AnswerModel
+from tseval.scoring.scorers import scorer_for
+from tseval.suites.both_orders import in_both_orders
 from tseval.suites.data.critical import with_critical
 from tseval.verdicts import check_score, questions_in, sentences_of
 from tseval.writing import without_context
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.questions.inflection import AskedForms
     from tseval.scoring.protocol import Model, ModelCard
+    from tseval.scoring.scorer import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Plan:
         sentences: Distinct ones, sorted, as the model is given them.
         asked: What is asked inside them or after them, if anything.
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
+        items: The suite with its own sentences, also where `suite` makes questions of pairs of them.
         lengths: What scores are normalised by, one row for each sentence; None where they are not.
     """
 
@@ -48,6 +52,7 @@ class Plan:
     sentences: pa.StringArray
     asked: Asked | AskedForms | None
     too_long: pa.StringArray
+    items: Suite
     lengths: pa.Table | None = None
     seconds: float = 0.0
 
@@ -64,12 +69,14 @@ def run_key(
     unknown: UnknownRule = "undecidable",
 ) -> RunKey:
     """Name everything that could change a number of a run; without a score, the suite's own."""
+    if score is None:
+        score = "prompt" if isinstance(model, AnswerModel) else suite.score
     return RunKey(
         suite=suite.name,
         suite_digest=suite.digest,
         model=model.card.name,
         fingerprint=model.card.fingerprint,
-        score=str(score or suite.score),
+        score=str(score),
         terminator=suite.terminator,
         items="all" if suite.complete else f"{suite.n_items} selected",
         tseval=version("tseval"),
@@ -92,6 +99,10 @@ def make_plan(
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score, unknown)
     _check_card(model.card, key)
+    items = suite
+    if isinstance(model, AnswerModel):
+        _refuse_normalised(model, normalised)
+        suite = in_both_orders(suite)
     score = score.of if isinstance(score, Normalised) else score or suite.score
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
@@ -124,7 +135,15 @@ def make_plan(
         else:
             lengths = lengths_of(scorer, sentences, normalised)
     seconds = round(time.monotonic() - started, 3)
-    return Plan(key, suite, model.card, scorer, sentences, questions, too_long, lengths, seconds)
+    return Plan(key, suite, model.card, scorer, sentences, questions, too_long, items, lengths, seconds)
+
+
+def _refuse_normalised(model: Model, normalised: Normalised | None) -> None:
+    if normalised is not None:
+        raise SuiteError(
+            f"--normalise: {model.card.name} answers questions and gives no log-probabilities, so there is "
+            "nothing to normalise.\n  Leave out --normalise."
+        )
 
 
 def _scorer_of(model: Model, suite: Suite, *, words: bool) -> Scorer:

@@ -136,11 +136,12 @@ def _score_and_judge(
     verdicts = judge(plan.suite, scored.table, plan.key.score, plan.too_long, unknown=plan.unknown)
     judged_at = time.monotonic()
     left_out = n_too_long(plan.suite, scored.table, plan.too_long) if len(plan.too_long) else 0
+    key = replace(plan.key, protocol={**plan.key.protocol, **scored.protocol})
     manifest = Manifest(
-        signature=plan.key.signature,
-        key=plan.key,
+        signature=key.signature,
+        key=key,
         suite=describe_suite(plan.suite),
-        model=plan.card,
+        model=replace(plan.card, protocol=key.protocol),
         device=str(plan.card.details.get("device", "unknown")),
         timings=Timings(round(scored_at - started, 3), round(judged_at - scored_at, 3), plan.seconds),
         counts=count_run(plan.suite, scored, verdicts, left_out),

@@ -20,7 +20,7 @@ from tseval.suites.data.alternatives import ALTERNATIVES
 from tseval.suites.data.critical import shared_columns
 from tseval.suites.mistakes import first_mistake
 from tseval.verdicts import missing_words
-from tseval.writing import without_context
+from tseval.writing import OR_SECOND, without_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
         last = int(np.flatnonzero(unfinished[:-1] & ~unfinished[1:])[0]) + 1
         seen: Any = scored["seen"]
         piece = pc.split_pattern(seen.combine_chunks(), " ").flatten()[last].as_py()
-        if not plan.suite.files and holds_boundaries(plan.suite):
+        if not plan.items.files and holds_boundaries(plan.items):
             yield (
                 f"some pieces span two regions or words, such as {quoted_text(piece, 40)}. An item that "
                 "compares one of these is undecidable. Move the brackets, or use another model"
@@ -55,36 +55,36 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
 
 def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int) -> Iterator[str]:
     """Say in what form text was read, what was too long or may mislead, and that it looks untokenised."""
-    if plan.card.protocol.get("text") == "natural" and plan.suite.writing:
-        text, _ = plan.suite.writing.write(without_context(str(plan.sentences[0])))
+    if plan.card.protocol.get("text") == "natural" and plan.items.writing:
+        text, _ = plan.items.writing.write(without_context(str(plan.sentences[0]).partition(OR_SECOND)[0]))
         yield (
             f"tseval writes sentences as natural text: {quoted_text(text, 60)} (to switch it off: "
             "--text tokenised)"
         )
-    if not plan.suite.files:  # those of data are told where they are read
-        yield from plan.suite.notes
-    if (chosen := (plan.suite.columns or {}).get("alternatives")) in ALTERNATIVES:
+    if not plan.items.files:  # those of data are told where they are read
+        yield from plan.items.notes
+    if (chosen := (plan.items.columns or {}).get("alternatives")) in ALTERNATIVES:
         yield f"alternatives={chosen}: {ALTERNATIVES[str(chosen)].meaning}"
     if len(plan.too_long):
         unreadable = describe_too_long(plan.scorer, plan.too_long)
         yield f"{unreadable}: {counted(n_left_out, 'contrast')} undecidable"
     yield from _half_known(plan, scored, verdicts)
-    if not plan.suite.clusters and plan.suite.has_accuracy and not _names_factors(plan.suite):
-        columns = [f"{name}: {n:,} values in {plan.suite.n_items:,} items: --cluster {name}"
-                   for name, n in shared_columns(plan.suite)]  # fmt: skip
+    if not plan.items.clusters and plan.items.has_accuracy and not _names_factors(plan.items):
+        columns = [f"{name}: {n:,} values in {plan.items.n_items:,} items: --cluster {name}"
+                   for name, n in shared_columns(plan.items)]  # fmt: skip
         if columns:
             yield f"many items share a value in these columns: {'; '.join(columns[:PROPOSED])}"
     yield from _unfinished(plan, scored)
-    yield from _mistakes(plan.suite)
-    misleading = [(case.name, *warning) for case in plan.suite.cases for warning in case.question.warnings()]
+    yield from _mistakes(plan.items)
+    misleading = [(case.name, *warning) for case in plan.items.cases for warning in case.question.warnings()]
     if misleading:
         name, counted_as, problem = misleading[0]
         more = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
         yield f"case {name!r}, {counted_as!r}: {problem}{more}"
     n_lost, lost = pc.sum(verdicts["undecidable"]).as_py() - n_left_out, "contrasts are undecidable"
     n_all = verdicts.num_rows
-    single = not plan.suite.has_accuracy or 2 * n_lost <= n_all  # it is about sentences, not about contrasts
-    if plan.suite.has_accuracy and single:
+    single = not plan.items.has_accuracy or 2 * n_lost <= n_all  # it is about sentences, not about contrasts
+    if plan.items.has_accuracy and single:
         n_all = scored.num_rows
     unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
     for pattern, problem, fix in (
@@ -125,11 +125,11 @@ def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[st
 
     Of rated sentences with unknown words a column says how many there are: they keep their scores.
     """
-    single = all(len(case.labels) == 1 for case in plan.suite.cases)
+    single = all(len(case.labels) == 1 for case in plan.items.cases)
     if HALF_KNOWN not in verdicts.column_names or single:
         return
     n_all, n_half_known = verdicts.num_rows, pc.sum(verdicts[HALF_KNOWN]).as_py()
-    missing = rank_missing(missing_words(plan.suite, scored, verdicts, plan.unknown, plan.too_long))
+    missing = rank_missing(missing_words(plan.items, scored, verdicts, plan.unknown, plan.too_long))
     message = f"{n_half_known:,} of {n_all:,} contrasts are half known"
     if plan.unknown.rule == "score":
         message += ". They are compared: <unk> with a word that the model knows (--unknown score)"

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tseval.errors import EvidenceError
 from tseval.evidence.record import AFTER_SENTENCES, Evidence, Unit
 from tseval.formats import ContentError, checked, parse_json
+from tseval.questions.answers import ANSWER, ANSWER_COLUMNS
 from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ _TYPES: dict[str, pa.DataType] = {
     "pieces": pa.float32(),
     "unscored": pa.int64(),
     **dict.fromkeys(AFTER_SENTENCES, pa.list_(pa.float32())),
+    **ANSWER_COLUMNS,
 }
 _COLUMNS = {"logprob", *_TYPES}
 # Beside what all evidence has, in this order.
 _SOMETIMES: tuple[list[str], ...] = (
     [], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"], [*AFTER_SENTENCES],
     ["pieces", *AFTER_SENTENCES], [*AFTER_SENTENCES, "unscored"], ["pieces", *AFTER_SENTENCES, "unscored"],
+    [*ANSWER_COLUMNS],
 )  # fmt: skip
 
 
@@ -119,3 +122,5 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
         raise ContentError(f"the column 'logprob' should have a number of type {wanted} in every row")
     if "pieces" in names and table["pieces"].null_count:
         raise ContentError("the column 'pieces' should have a number in every row")
+    if ANSWER in names and table[ANSWER].null_count:
+        raise ContentError(f"the column {ANSWER!r} should have a text in every row")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from tseval.errors import EvidenceError, counted, one_line
 from tseval.evidence.columns import flat_column, whole_column
 from tseval.evidence.prefixes import count_shared, mark_nodes, split_words
+from tseval.questions.answers import ANSWER, ANSWER_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,7 @@ class Evidence:
             they were before, of which sentences are made; `unscored`, at first words, where the model leaves
             first tokens unscored.
             Where all verbs of a list are compared after a sentence, `forms` and `before` at its last word.
+            Where sentences are questions, the columns of `tseval.questions.answers.ANSWER_COLUMNS`.
         too_long: Rows among the suite's distinct sentences, ascending, of those that the model cannot read;
             what is here is of the others.
     """
@@ -74,6 +76,8 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     values = flat_column(scored, "words")
     if values.null_count:
         table = _table(whole_column(scored, "logprob"), whole_column(scored, "seen"), sentences)
+        for name in ANSWER_COLUMNS if ANSWER in scored.column_names else ():
+            table = table.append_column(name, scored[name])
         return Evidence(suite_digest, "sentence", {}, table)
     words, seen = split_words(sentences), split_words(whole_column(scored, "seen"))
     if not np.array_equal(words.lengths, seen.lengths):

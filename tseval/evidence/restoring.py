@@ -12,6 +12,7 @@ from tseval.errors import EvidenceError
 from tseval.evidence.columns import whole_column
 from tseval.evidence.prefixes import Words, find_nodes, join_words, list_offsets, split_words
 from tseval.evidence.record import AFTER_SENTENCES
+from tseval.questions.answers import ANSWER_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +118,7 @@ def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     _refuse_other_size(evidence, len(sentences))
     lengths = split_words(sentences).lengths
     nothing = pa.nulls(int(lengths.sum()), pa.float32())
-    return pa.table(
+    table = pa.table(
         {
             "sentence": sentences,
             "seen": pc.coalesce(whole_column(evidence.table, "seen"), sentences),
@@ -125,6 +126,10 @@ def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
             "words": pa.ListArray.from_arrays(list_offsets(lengths), nothing),
         }
     )
+    for name in ANSWER_COLUMNS:
+        if name in evidence.table.column_names:
+            table = table.append_column(name, evidence.table[name])
+    return table
 
 
 def _refuse_other_words(evidence: Evidence) -> None:

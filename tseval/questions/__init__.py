@@ -3,6 +3,7 @@
     Question                   what every form can do
     ├── Pairs                  is one sentence more probable than another?
     ├── Regions                do formulas over the surprisals of regions hold?
+    ├── ForcedChoice           which of two sentences does a model choose, asked in both orders?
     ├── Choices                which symbols are more probable, after one prefix or many?
     ├── Inflection             which form of each verb of a list is more probable, after one prefix?
     └── Ratings                how far do scores go with human judgements?

@@ -48,6 +48,11 @@ class Pairs(Question):
                 "asks about one verb only, so --score inflection is not possible.\n"
                 "  Add :inflection to the name of the suite"
             )
+        if score == "prompt":
+            return (
+                "compares log-probabilities of sentences, so --score prompt is not possible here.\n"
+                "  Leave out --score, or use a prompt model: --model prompt:hf:FOLDER"
+            )
         if score == "regions":
             return (
                 f"has no predictions about regions, so --score {score} is not possible. Choose another "

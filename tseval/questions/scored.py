@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
+from tseval.questions.answers import ANSWER, read_answers
 from tseval.questions.context_forms import ContextForms
 from tseval.questions.normalisation import LENGTHS, normalise
 from tseval.questions.unknown import Unknown, UnknownWords
@@ -140,6 +141,16 @@ class ScoredSentences:
                 f"the run does not have {len(self.asked_words):,} numbers after every context, one for each "
                 "form of the verbs.\n  Score the suite again with this version of tseval."
             )
+
+    @cached_property
+    def choices(self) -> Rows:
+        """What was answered to each question: 1, 2, or 0 for an answer that is neither, (sentences,)."""
+        if ANSWER not in self.table.column_names:
+            raise ModelError(
+                "this suite asks which of two sentences is better, but the run has no answers.\n"
+                "  Score the suite again, with a prompt model: --model prompt:hf:FOLDER"
+            )
+        return read_answers(self.table[ANSWER])
 
     @property
     def forms(self) -> ContextForms:

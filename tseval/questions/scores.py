@@ -11,7 +11,8 @@ from typing import Literal, get_args
 # choices   the probabilities of single symbols after prefixes
 # mean      the sum over the words divided by their number
 # inflection  all verbs of a list, after the words before the verb
-Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean", "inflection"]
+# prompt    the answers of a model that is asked which of two sentences is better, in both orders
+Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean", "inflection", "prompt"]
 SCORES: tuple[Score, ...] = get_args(Score)
 # Scores that need the log-probabilities of single words.
 COMPARES_WORDS: frozenset[Score] = frozenset({"critical", "ending", "regions", "inflection"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.counts import exact_accuracy
+from tseval.analysis.counts import N_ANSWERS, N_ONES, exact_accuracy
 from tseval.analysis.rows import ROW
 from tseval.errors import BoardError, RunError, counted, plain
 from tseval.report.numbers import spread_beside
@@ -87,6 +87,13 @@ class Column:
         if self.published:
             return None
         return 1 - Fraction(int(self.rows["n_undecidable"].sum()), int(self.rows["n_items"].sum()))
+
+    @property
+    def share_of_1(self) -> Fraction | None:
+        """Share of the answer 1 among all answers, which is 1/2 without a bias; None where none was asked."""
+        if N_ANSWERS not in self.rows or not self.rows[N_ANSWERS].sum():
+            return None
+        return Fraction(int(self.rows[N_ONES].sum()), int(self.rows[N_ANSWERS].sum()))
 
     def printed(self, by: Sequence[str]) -> dict[Key, str | None]:
         """Map each row's key to the published accuracy as printed; empty for a run."""

@@ -14,6 +14,7 @@ from pandas.api.types import is_numeric_dtype
 from tseval.analysis.features import select
 from tseval.errors import RunError, plain
 from tseval.items import CONTEXT, ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
+from tseval.questions.forced_choice import BETTER_FIRST
 from tseval.report.document import Document, Field, Grid
 from tseval.report.layout import in_full
 from tseval.report.numbers import format_difference
@@ -37,6 +38,8 @@ ITEM_COLUMNS = (
     "better_unknown", "worse_unknown", "better_read", "worse_read",
 )  # fmt: skip
 UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
+# Outcomes where a model was asked in both orders (`tseval.questions.forced_choice`).
+BY_ORDER, NO_ANSWER = "undecided by order", "no answer"
 MOST_EXCEL_ROWS = 2**20 - 1
 
 
@@ -71,7 +74,7 @@ def item_table(
     frames = [_items_of(run, suite, where) for run in runs]
     rows = pd.concat(frames, ignore_index=True)
     if wrong:
-        rows = rows[rows["outcome"].isin(["wrong", "tie"])]
+        rows = rows[rows["outcome"].isin(["wrong", "tie", BY_ORDER])]
     if order == "margin":
         rows = rows.sort_values("margin", kind="stable", na_position="last")
     return rows.reset_index(drop=True)
@@ -135,6 +138,7 @@ def _with_sentences(
     before = [""] * len(verdicts)
     if run.manifest.suite.context is not None:
         before = [f"{number}{IN_CONTEXT}" for number in verdicts[f"{CONTEXT}{ENTRY}"]]
+    asked = run.manifest.key.score == "prompt"  # then the scored texts are questions, not sentences
     every_sentence = pa.array(
         [f"{mark}{text}" for column in texts.values() for mark, text in zip(before, column, strict=True)],
         pa.string(),
@@ -142,7 +146,7 @@ def _with_sentences(
     scored_rows = pc.index_in(every_sentence, value_set=scored["sentence"])
     undecidable = np.tile(verdicts["undecidable"].to_numpy(bool), len(labels))
     unscored = scored_rows.is_null().to_numpy(zero_copy_only=False) & ~undecidable
-    if unscored.any():
+    if unscored.any() and not asked:
         raise _other_items(
             run, suite, f"the sentence {every_sentence[int(np.flatnonzero(unscored)[0])].as_py()!r}"
         )
@@ -190,8 +194,9 @@ def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
     outcome = pd.Series("rated", verdicts.index, dtype=object)
     decided = verdicts["correct"].notna().to_numpy(bool)
     outcome[decided] = np.where(verdicts["correct"][decided].to_numpy(bool), "right", "wrong")
-    outcome[verdicts["tie"].fillna(value=False).to_numpy(bool)] = "tie"
-    outcome[verdicts["undecidable"].to_numpy(bool)] = UNDECIDABLE
+    asked = BETTER_FIRST in verdicts
+    outcome[verdicts["tie"].fillna(value=False).to_numpy(bool)] = BY_ORDER if asked else "tie"
+    outcome[verdicts["undecidable"].to_numpy(bool)] = NO_ANSWER if asked else UNDECIDABLE
     if HALF_KNOWN in verdicts:
         outcome[(verdicts[HALF_KNOWN] & verdicts["undecidable"]).to_numpy(bool)] = HALF_KNOWN_OUTCOME
     return outcome
@@ -232,6 +237,11 @@ def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
     models = list(rows["model"].unique())
     fields = (Field("Model", ("model",), align="left"), *_GRID) if len(models) > 1 else _GRID
     notes = ["Margin: log-probability of the better sentence minus that of the worse one, in nats."]
+    if BETTER_FIRST in rows:
+        notes.append(
+            "Margin of a prompt model: how often it chose the better sentence, minus how often it chose the "
+            "worse one."
+        )
     if len(first) < len(rows):
         notes.insert(
             0,

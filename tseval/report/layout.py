@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tseval.analysis.counts import COUNTS, N_HALF_KNOWN, decidable
+from tseval.analysis.counts import COUNTS, N_ANSWERS, N_HALF_KNOWN, N_ONES, SHARE_OF_1, decidable
 from tseval.analysis.inflection import INFLECTED
 from tseval.analysis.intervals import confidence_level
 from tseval.analysis.measures import EFFECT
@@ -60,6 +60,12 @@ EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
     Field(INTERVAL_HEADING, ("effect_low", "effect_high"), format_interval),
 )
+# Of a run whose model was asked: what ties and undecidable pairs are there, and how often it answered 1.
+ASKED = (
+    Field("Undecided by order", ("n_tied",), format_count),
+    Field("No answer", ("n_undecidable",), format_count),
+    Field("Share of answer 1", (SHARE_OF_1,), format_share),
+)
 # Fields after accuracy, of a run that compares all verbs of a list.
 INFLECTION = (
     Field("EW", ("ew",), format_share),
@@ -102,7 +108,8 @@ def recorded(table: Table, index: int) -> pd.DataFrame:
     else:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
         rows[N_HALF_KNOWN] = rows.get(N_HALF_KNOWN, 0)
-    bits = [name for name in (*EFFECT, *INFLECTED, N_LEMMAS) if name in rows]
+    more = (*EFFECT, *INFLECTED, N_LEMMAS, N_ONES, N_ANSWERS, SHARE_OF_1)
+    bits = [name for name in more if name in rows]
     rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, N_HALF_KNOWN, *FACTORS, SPREAD])
     ranks = _ranks(table, index)
     for name in OF_RANKS:
@@ -215,6 +222,7 @@ def _about(column: Column) -> dict[str, object]:
         "complete": column.complete,
         "score": column.score,
         "coverage": column.coverage,
+        **({"share_of_1": column.share_of_1} if column.share_of_1 is not None else {}),
         "signature": column.signature,
         "validation_perplexity": column.perplexity,
         "parameters": number_of(column.parameters) if column.n_parameters is None else column.n_parameters,
@@ -267,6 +275,8 @@ def _single(table: Table, run: Column) -> Grid:
         shown_fields[-2:-2] = EFFECTS  # before ties
     if INFLECTION[0].names[0] in run.rows:
         shown_fields[-2:-2] = INFLECTION
+    if SHARE_OF_1 in run.rows:
+        shown_fields[-2:] = ASKED
     if N_HALF_KNOWN in run.rows:
         shown_fields.append(HALF_KNOWN)
 
@@ -284,6 +294,8 @@ def _single(table: Table, run: Column) -> Grid:
         (of_mean,) = mean.estimates
         ends = None if of_mean is None else (of_mean.low, of_mean.high)
         known: dict[tuple[str, ...], object] = {("accuracy",): mean.accuracy[0], ("low", "high"): ends}
+        if mean is table.means[-1]:
+            known[SHARE_OF_1,] = run.share_of_1
         of_people = (human_mean(table, human, mean) for human in table.humans)
         cells = (known.get(field.names, "") for field in shown_fields)
         lines.append(Line((_over(table, mean.over), *cells, *of_people)))
@@ -326,6 +338,9 @@ def _ranks_and_facts(table: Table) -> Iterator[Line]:
     ]
     if any(column.coverage not in (None, 1) for column in table.columns):
         yield Line(("Coverage (share decided)", *coverages))
+    shares = [column.share_of_1 for column in table.columns]
+    if any(share is not None for share in shares):
+        yield Line(("Share of answer 1", *shares))
     perplexities = [column.perplexity or None for column in table.columns]
     parameters = [column.parameters or None for column in table.columns]
     for label, facts in (("Validation perplexity", perplexities), ("Parameters", parameters)):

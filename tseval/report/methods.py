@@ -32,6 +32,8 @@ RIGHT = {
     "than each symbol that cannot.",
     "inflection": "An item counted as correct if the right form of its own verb was more probable than the "
     "wrong one.",
+    "prompt": "An item counted as correct if the model chose the better sentence in both orders; choices "
+    "that changed with the order counted as wrong.",
 }
 RIGHT_SENTENCE = (
     "An item counted as correct if the sentence that should be more probable had the higher score."
@@ -47,6 +49,7 @@ SCORED = {
     "before them.",
     "choices": "The score of a symbol is its log-probability, given the prefix.",
     "inflection": "The score of a verb form is its log-probability, given the words before it.",
+    "prompt": "A prompt showed both sentences of an item and asked which is better, once in each order.",
 }
 NORMALISED = {
     "tokens": "Log-probabilities are divided by the number of tokens.",
@@ -71,6 +74,7 @@ DESCRIBED = frozenset({
     "start", "bos", "first_token", "state", "unknown", "lowercase", "dtype", "precision", "text", "pll",
     "masked_word", "words", "leading_space", "eos", "end", "file",
     "context", "context_words", "context_seed", "contexts", "context_digest",
+    "prompt", "prompt_digest", "orders", "answer", "chat_template", "served", "date",
 })  # fmt: skip
 DRAWN = re.compile(r"(\d+) of each case, seed (-?\d+)")
 
@@ -177,6 +181,15 @@ def _all_verbs(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> It
 
 def _undecided(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
     """Yield sentences on ties, undecidable items, and pairs of which a model knows one form only."""
+    asked = {name: run for name, run in manifests.items() if run.key.score == "prompt"}
+    if asked:
+        by_order = _counts(asked, lambda manifest: manifest.counts.tied)
+        yield f"Items that were undecided by order counted as wrong{by_order}."
+        if no_answer := _counts(asked, lambda manifest: manifest.counts.undecidable):
+            yield f"Items with an answer other than 1 and 2 were left out of accuracies{no_answer}."
+    manifests = {name: run for name, run in manifests.items() if name not in asked}
+    if not manifests:
+        return
     yield f"Ties counted as wrong{_counts(manifests, lambda manifest: manifest.counts.tied)}."
     if undecidable := _counts(manifests, lambda manifest: manifest.counts.undecidable):
         too_long = any(manifest.counts.too_long for manifest in manifests.values())
@@ -257,8 +270,24 @@ def _text(manifest: Manifest) -> Iterator[str]:
         yield f"Words outside the vocabulary were replaced by {latex(str(unknown))}."
 
 
+def _prompt(protocol: Mapping[str, Json], keys: Mapping[str, str]) -> Iterator[str]:
+    """Yield sentences on how a model was asked, by whom the answers were given, and when."""
+    digest = latex(str(protocol.get("prompt_digest"))[:8])
+    is_probable = protocol.get("answer") == "probabilities"
+    read = "the more probable of 1 and 2" if is_probable else "read from the text"
+    yield (
+        f"The prompt was the template {latex(str(protocol.get('prompt')))} (SHA-256 begins with {digest}), "
+        f"in the manner of \\citet{{{keys['prompts']}}}; the answer was {read}."
+    )
+    if "date" in protocol:
+        served = latex(str(protocol.get("served", "a model without a name")))
+        yield f"The server answered as {served} on {latex(str(protocol['date']))} (UTC)."
+
+
 def _reading(manifest: Manifest, keys: Mapping[str, str]) -> Iterator[str]:
     protocol = manifest.key.protocol
+    if "prompts" in keys and manifest.key.score == "prompt":
+        yield from _prompt(protocol, keys)
     start = protocol.get("bos", protocol.get("start"))
     if manifest.suite.context is not None:
         if start is not None:

@@ -11,7 +11,7 @@ from tseval.analysis.intervals import LEVEL, confidence_level, confidence_percen
 from tseval.analysis.measures import EFFECT
 from tseval.questions.inflection import EW
 from tseval.report.columns import Column, printed_decimals
-from tseval.report.numbers import RUN_DECIMALS
+from tseval.report.numbers import RUN_DECIMALS, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -98,8 +98,17 @@ def _counted(run: Column, *, alone: bool) -> Iterator[str]:
     n_items, tied, undecidable = (
         int(run.rows[name].sum()) for name in ("n_items", "n_tied", "n_undecidable")
     )
-    if tied or undecidable:
-        ranked = "" if alone or not undecidable else ", wrong in ranks"
+    ranked = "" if alone or not undecidable else ", wrong in ranks"
+    if run.share_of_1 is not None:
+        yield (
+            f"{run.heading}: {tied:,} of {n_items:,} pairs are undecided by order (counted as wrong), "
+            f"{undecidable:,} have no answer (not counted in accuracy{ranked})."
+        )
+        yield (
+            f"{run.heading}: {format_share(run.share_of_1)} of the answers are 1. Without a preference for a "
+            "position the share is 0.5."
+        )
+    elif tied or undecidable:
         yield (
             f"{run.heading}: {tied:,} of {n_items:,} contrasts are ties (counted as wrong), {undecidable:,} "
             f"are undecidable (not counted in accuracy{ranked})."

@@ -55,6 +55,10 @@ REFERENCES = r"""
   author = {Newman, Benjamin and Ang, Kai-Siang and Gong, Julia and Hewitt, John},
   booktitle = {Proceedings of NAACL-HLT}, year = {2021}, pages = {3710--3723},
   doi = {10.18653/v1/2021.naacl-main.290}}
+@inproceedings{hu-levy-2023,
+  title = {Prompting Is Not a Substitute for Probability Measurements in Large Language Models},
+  author = {Hu, Jennifer and Levy, Roger}, booktitle = {Proceedings of EMNLP}, year = {2023},
+  pages = {5040--5060}, doi = {10.18653/v1/2023.emnlp-main.306}}
 @article{bell-mccaffrey-2002,
   title = {Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples},
   author = {Bell, Robert M. and McCaffrey, Daniel F.},
@@ -83,6 +87,8 @@ def citation_keys(manifests: Sequence[Manifest], *, clustered: bool) -> dict[str
         keys["pll"] = "salazar-etal-2020"
     if any(protocol.get("pll") == "within_word_l2r" for protocol in protocols):
         keys["within_word_l2r"] = "kauf-ivanova-2023"
+    if any(manifest.key.score == "prompt" for manifest in manifests):
+        keys["prompts"] = "hu-levy-2023"
     if manifests[0].suite.lexicon is not None:
         keys["all verbs"] = "newman-etal-2021"
     if any(corrects_words(manifest) for manifest in manifests):

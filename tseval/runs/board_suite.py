@@ -18,6 +18,7 @@ from tseval.evidence.prefixes import Words, split_words
 from tseval.formats import ContentError, Json, checked
 from tseval.items import CONTEXT
 from tseval.suites import available_suites, load_suite
+from tseval.suites.both_orders import in_both_orders
 from tseval.suites.context import ContextRequest, in_context
 from tseval.suites.context.requests import is_known_source
 from tseval.suites.data.critical import with_critical
@@ -37,19 +38,29 @@ SUITE_FOLDER = "suite"
 
 @dataclass(frozen=True)
 class SplitSuite:
-    """The suite of a board with its sentences and their words, which all entries share and are found once."""
+    """The suite of a board with its sentences and their words, which all entries share and are found once.
+
+    Where the `score` is `prompt`, what entries scored are questions about the pairs of the suite.
+    """
 
     suite: Suite
+    score: str = "sentence"
 
     @cached_property
     def clustered(self) -> Suite:
-        """The suite with what its items share, inferred where its data do not say so."""
-        return with_critical(self.suite)
+        """What entries scored, with what its items share, inferred where the data do not say so."""
+        clustered = with_critical(self.suite)
+        return in_both_orders(clustered) if self.score == "prompt" else clustered
+
+    @cached_property
+    def scored(self) -> Suite:
+        """What entries scored."""
+        return self.clustered if self.score == "prompt" else self.suite
 
     @cached_property
     def sentences(self) -> pa.StringArray:
         """The distinct sentences, sorted (`tseval.verdicts.sentences_of`), (sentences,)."""
-        return sentences_of(self.suite)
+        return sentences_of(self.scored)
 
     @cached_property
     def words(self) -> Words:
@@ -59,7 +70,7 @@ class SplitSuite:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
-        rows = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
+        rows = pc.index_in(all_sentences(self.scored), value_set=self.sentences)
         return cast("NDArray[np.int64]", rows.to_numpy().astype(np.int64))
 
 

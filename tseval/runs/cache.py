@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tseval.analysis.counts import ANSWERS
 from tseval.analysis.rows import ROW
 from tseval.items import ENTRY
 from tseval.questions.inflection import NUMBER, WORDS_BEFORE
@@ -34,7 +35,9 @@ class CachedRun:
         """Return the verdicts, without features."""
         if self._verdicts is None:
             table = self.run.load_verdicts()
-            needed = _NEEDED if self.run.manifest.suite.lexicon is None else _NEEDED | {WORDS_BEFORE, NUMBER}
+            needed = _NEEDED | {*ANSWERS}
+            if self.run.manifest.suite.lexicon is not None:
+                needed |= {WORDS_BEFORE, NUMBER}
             names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
             self._verdicts = table.select(names)
             if self._before is not None:

@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 from tseval.errors import RunError
 from tseval.files import PARTIAL, open_regular, read_bytes, remove_lock, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError
+from tseval.questions.answers import ANSWER_COLUMNS
+from tseval.runs.answer_log import ANSWERS_FILE, append_answer, read_answer_log
 from tseval.runs.manifest import NAME, Manifest, RunKey, UnfinishedManifest, dump_manifest, load_manifest
 from tseval.scoring.engine import Part
 from tseval.tables import read_parquet
@@ -23,6 +25,8 @@ from tseval.tables import read_parquet
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
+
+    from tseval.scoring.protocol import Answer
 
 
 CONTEXTS = b"contexts"
@@ -42,8 +46,8 @@ SENTENCES: dict[str, pa.DataType] = {
 # Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have;
 # where words were corrected, the sums over their pieces, of which the sentence's is made; first tokens, where
 # the model leaves them unscored; where all verbs of a list are compared after a sentence, the
-# log-probabilities of their forms, and the probability of all that is more probable than each; and where
-# scores were normalised, what they were normalised by.
+# log-probabilities of their forms, and the probability of all that is more probable than each; where
+# scores were normalised, what they were normalised by; and where a model was asked questions, its answers.
 SOMETIMES: dict[str, pa.DataType] = {
     **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
     "pieces": pa.list_(pa.float32()),
@@ -51,6 +55,7 @@ SOMETIMES: dict[str, pa.DataType] = {
     **dict.fromkeys(("forms", "before"), pa.list_(pa.float32())),
     "n_tokens": pa.int32(),
     "unigram_logprob": pa.float64(),
+    **ANSWER_COLUMNS,
 }
 VERDICTS: dict[str, pa.DataType] = {
     "case": pa.string(),
@@ -118,7 +123,7 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
 RUN_LOCK = ".lock"
 PARTS = "parts"
 # A part: its number, and the start of its digest.
-_PART = re.compile(rf"\d{{6,}}-[0-9a-f]+\.parquet({re.escape(PARTIAL)})?")
+_PART = re.compile(rf"(\d{{6,}}-[0-9a-f]+\.parquet({re.escape(PARTIAL)})?|{re.escape(ANSWERS_FILE)})")
 # All that a run may hold before its first manifest.
 BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
 
@@ -233,7 +238,7 @@ def remove_other(path: Path, key: RunKey) -> None:
     if not (path / NAME).exists():
         return
     manifest = load_manifest(path)
-    if not manifest.key.differences(key):
+    if not manifest.key.undated().differences(key.undated()):
         return
     files = manifest.files if isinstance(manifest, Manifest) else ()
     held = _claim(path)
@@ -265,7 +270,7 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
         state = "a complete run" if complete else "an interrupted run"
         step = "Read it with tseval table" if complete else "To continue it, add --resume"
         raise RunError(f"{path} already has {state}.\n  {step}, or name another folder with --out.")
-    differences = manifest.key.differences(key)
+    differences = manifest.key.undated().differences(key.undated())
     if differences:
         raise RunError(
             f"{path} has a run with other settings, so --resume cannot continue it "
@@ -362,6 +367,17 @@ class RunWriter:
                 continue
         return None
 
+    def load_answers(self) -> dict[str, Answer]:
+        """Return the questions that were answered, with their answers."""
+        return read_answer_log(self.path / PARTS / ANSWERS_FILE)
+
+    def save_answer(self, question: str, answer: Answer) -> None:
+        """Save an answer as soon as it is there."""
+        try:
+            append_answer(self.path / PARTS / ANSWERS_FILE, question, answer)
+        except OSError as error:
+            raise self._cannot_write(f"{PARTS}/{ANSWERS_FILE}", error) from None
+
     def finish(
         self, manifest: Manifest, scored: pa.Table, verdicts: pa.Table, tables: Mapping[str, str]
     ) -> None:
@@ -383,9 +399,12 @@ class RunWriter:
         try:
             write_whole(self.path / name, content)
         except OSError as error:
-            parts = len(list((self.path / PARTS).glob("*.parquet")))
-            raise RunError(
-                f"{self.path / name}: tseval cannot write this file ({error.strerror or error}).\n"
-                f"  Parts saved so far: {parts}. Free some disk space, then repeat the command with "
-                f"--resume --out {self.path}"
-            ) from None
+            raise self._cannot_write(name, error) from None
+
+    def _cannot_write(self, name: str, error: OSError) -> RunError:
+        parts = len(list((self.path / PARTS).glob("*.parquet")))
+        return RunError(
+            f"{self.path / name}: tseval cannot write this file ({error.strerror or error}).\n"
+            f"  Parts saved so far: {parts}. Free some disk space, then repeat the command with "
+            f"--resume --out {self.path}"
+        )

@@ -100,6 +100,7 @@ class _OverSuite:
     digest: str
     columns: Mapping[str, str] = field(default_factory=dict)
     protocol: Mapping[str, Json] = field(default_factory=dict)
+    score: str = "sentence"
 
 
 def suite_of_entry(folder: Path) -> SplitSuite:
@@ -108,7 +109,7 @@ def suite_of_entry(folder: Path) -> SplitSuite:
     try:
         definition = checked(read_yaml(board / DEFINITION), _OverSuite)
         about = definition.suite, definition.digest, definition.columns, definition.protocol
-        return SplitSuite(suite_of_board(board, *about))
+        return SplitSuite(suite_of_board(board, *about), definition.score)
     except (OSError, ContentError) as error:
         raise RunError(
             f"{folder} is an entry of a leaderboard, but tseval cannot find the suite: "

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")
 
 
+# Parts of a protocol that are known when a server has answered (`tseval.scoring.answer_scorer`).
+DATED = frozenset({"served", "date"})
+
+
 @dataclass(frozen=True, slots=True)
 class RunKey:
     """The identity of a run. Two runs with equal keys hold equal numbers.
@@ -96,6 +100,11 @@ class RunKey:
             for name in ours | theirs
             if ours.get(name) != theirs.get(name)
         ]
+
+    def undated(self) -> RunKey:
+        """Return the key as it is before a server has answered: without the parts in `DATED`."""
+        protocol = {name: value for name, value in self.protocol.items() if name not in DATED}
+        return replace(self, protocol=protocol)
 
     @property
     def hidden(self) -> set[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.counts import no_accuracy, tally
+from tseval.analysis.counts import ANSWERS, no_accuracy, tally
 from tseval.analysis.features import refuse_unknown_features
 from tseval.analysis.inflection import InflectedContexts, compared_verbs, with_inflection
 from tseval.analysis.measures import correlate, effects, with_effects
@@ -102,6 +102,7 @@ class Run:
         regions = self.manifest.key.score == "regions"
         needed = {*ROW, *as_names(by), "correct", "tie", "undecidable", "half_known"}
         needed |= {"better_score", "worse_score"} if regions else set()
+        needed |= set(ANSWERS) if self.manifest.key.score == "prompt" else set()
         needed |= set() if self.manifest.suite.lexicon is None else {WORDS_BEFORE, NUMBER}
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
         verdicts = _frame(table.select(names))

@@ -7,8 +7,8 @@ between two sentences is exactly the computation that both would have done.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,14 @@ from tseval.questions.normalisation import LENGTHS, text_length
 from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from tseval.formats import Json
     from tseval.questions.choices import Asked
     from tseval.questions.normalisation import Normalised
-    from tseval.scoring.scorers import Scorer
+    from tseval.scoring.answer_scorer import AnswerScorer
+    from tseval.scoring.protocol import Answer
+    from tseval.scoring.scorer import Scorer
 
 
 # Sentences scored, and saved, at a time. Sorted sentences share their prefixes with their neighbours,
@@ -48,6 +51,7 @@ class Scored:
     table: pa.Table  # one row per sentence, in order, as `Scorer.score` or `Scorer.answer` gives it
     n_contexts: int  # computed for them, in earlier sessions too
     n_resumed: int  # sentences that had been saved before
+    protocol: Mapping[str, Json] = field(default_factory=dict)  # what only the scoring showed
 
 
 class Saved(Protocol):
@@ -58,6 +62,12 @@ class Saved(Protocol):
 
     def save_part(self, i: int, part: Part) -> None:
         """Save a part."""
+
+    def load_answers(self) -> dict[str, Answer]:
+        """Return the questions that were answered, with their answers."""
+
+    def save_answer(self, question: str, answer: Answer) -> None:
+        """Save an answer as soon as it is there."""
 
 
 def shards(sentences: pa.StringArray, size: int | None = None) -> list[pa.StringArray]:
@@ -77,6 +87,8 @@ def score_all(
 
     `progress` is called with the numbers of sentences done and of all.
     """
+    if scorer.only_answers:
+        return _ask_all(cast("AnswerScorer", scorer), sentences, saved, progress)
     parts: list[Part] = []
     n_done, n_resumed = 0, 0
     if progress:
@@ -114,6 +126,34 @@ def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | AskedForms | No
             table = scorer.answer(shard, asked.take(range(start, start + len(shard))))
     refuse_above_zero(table, scorer.card.name)
     return Part(table, scorer.n_contexts - before)
+
+
+def _ask_all(
+    scorer: AnswerScorer,
+    questions: pa.StringArray,
+    saved: Saved | None,
+    progress: Callable[[int, int], None] | None,
+) -> Scored:
+    """Ask what was not answered before, and save every answer as it comes."""
+    from tseval.scoring.answer_scorer import refuse_another_model, served_by  # noqa: PLC0415 - brings torch
+
+    answered = saved.load_answers() if saved else {}
+    answers = {text: answered[text] for text in questions.to_pylist() if text in answered}
+    n_resumed = len(answers)
+    served = next((answer.model for answer in answers.values() if answer.model), None)
+    if progress:
+        progress(n_resumed, len(questions))
+    with model_errors(scorer.card.name, questions):
+        for question, answer in scorer.ask(questions, answers):
+            refuse_another_model(served, answer, scorer.card.name)
+            served = served or answer.model
+            if saved:
+                saved.save_answer(question, answer)
+            answers[question] = answer
+            if progress:
+                progress(len(answers), len(questions))
+    table = scorer.lay_out(questions, answers)
+    return Scored(table, len(answers), n_resumed, served_by(answers))
 
 
 _SHOWN = 5

@@ -15,7 +15,9 @@ import torch
 
 from tseval.errors import ModelError, counted, quoted_text
 from tseval.items import number_contexts
+from tseval.scoring.answer_scorer import no_logprobs
 from tseval.scoring.protocol import (
+    AnswerModel,
     ContextModel,
     Encoded,
     RecurrentModel,
@@ -23,7 +25,8 @@ from tseval.scoring.protocol import (
     TokenModel,
     model_errors,
 )
-from tseval.scoring.scorers import RecurrentScorer, Scorer, scorer_for
+from tseval.scoring.scorer import Scorer
+from tseval.scoring.scorers import RecurrentScorer, scorer_for
 from tseval.scoring.trie import Memory, node_logprobs, refuse_empty, take
 from tseval.writing import without_boundaries
 
@@ -59,6 +62,8 @@ def scorer_in_context(model: Model, contexts: SuiteContexts, rules: Writing | No
         return _InContext(cast("Model", model), lambda text: model.after(text, rules), contexts, words)
     if isinstance(model, SentenceModel):
         return _InContext(model, lambda text: _SentencesAfter(model, text), contexts, words)
+    if isinstance(model, AnswerModel):
+        raise no_logprobs(model.card.name)
     gives = (
         "the probability of a token given the words on both sides of it"
         if isinstance(model, TokenModel)

@@ -321,14 +321,49 @@ class TotalModel(Protocol):
         """Return the natural-log probability of each sentence, the sum over its words."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answers to the question which of two sentences is better.
+
+    Attributes:
+        text: The answer itself; `tseval.questions.answers` says what it means.
+        logprobs: Log-probabilities of the answers 1 and 2, in nats; None for what the model does not give.
+        model: Name of the model as its server gives it; None at hand.
+        date: Day of the answer of a server, `2026-11-29` (UTC); None at hand.
+    """
+
+    text: str
+    logprobs: tuple[float | None, float | None] | None = None
+    model: str | None = None
+    date: str | None = None
+
+
+@runtime_checkable
+class AnswerModel(Protocol):
+    """A model that only answers: it says which of two sentences is better, and nothing of probabilities.
+
+    Every pair of a suite reaches it twice, in both orders.
+    """
+
+    card: ModelCard
+
+    def answers(self, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Answer]]:
+        """Yield the place of a question and its answer, in any order, as soon as each is known.
+
+        Args:
+            questions: The first and the second sentence of each.
+        """
+
+
 # Models that score single words, and all models.
 WordModel = SentenceModel | RecurrentModel | TokenModel
-Model = WordModel | TotalModel
+Model = WordModel | TotalModel | AnswerModel
 
 # What an object needs for each protocol; the nearest one is named to whoever has forgotten a part.
 PROTOCOL_PARTS = {
     SentenceModel: ("card", "word_logprobs"),
     TotalModel: ("card", "sentence_logprobs"),
+    AnswerModel: ("card", "answers"),
     TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
     RecurrentModel: ("card", "row_bytes", "encode", "start", "advance", "logprobs"),
 }

@@ -25,7 +25,8 @@ from tseval.scoring.protocol import (
     model_errors,
     refuse_no_logprobs,
 )
-from tseval.scoring.scorers import check_lengths, scorer_for
+from tseval.scoring.scorer import check_lengths
+from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import pieces_of
 from tseval.writing import UNFINISHED
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tseval.scoring.protocol import Encoded, Model
-    from tseval.scoring.scorers import Scorer
+    from tseval.scoring.scorer import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,7 @@ def as_rows(
             if "top" in shown:
                 row.append(_best(next_token, form))
             rows.append(row)
-    return _written(columns, rows, form)
+    return written_rows(columns, rows, form)
 
 
 def _best(expected: NextToken | None, form: str) -> object:
@@ -289,7 +290,7 @@ def _nats_and_bits(nats: float | None) -> tuple[float | None, float | None]:
     return nats, None if nats is None else bits(nats)
 
 
-def _written(columns: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> str:
+def written_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> str:
     """Write rows as `tsv`, texts in it made plain, or as `jsonl`."""
     if form == "jsonl":
         objects = (dict(zip(columns, row, strict=True)) for row in rows)
@@ -323,7 +324,7 @@ def as_table(
         nats = float(np.sum(known)) if len(known) == len(region) else None
         text = plain(" ".join(word.text for word in region))
         written.append((row, plain(label), before + 1, text, *_nats_and_bits(nats)))
-    return _written(TABLE_COLUMNS, written, form)
+    return written_rows(TABLE_COLUMNS, written, form)
 
 
 def as_picture(

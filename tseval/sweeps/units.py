@@ -20,6 +20,7 @@ from tseval.files import remove_lock, take_lock, write_whole
 from tseval.formats import ContentError, Json, checked, read_json, read_yaml
 from tseval.questions import Score  # noqa: TC001 - the type of a field that is checked
 from tseval.questions.unknown import UnknownRule  # noqa: TC001 - the type of a field that is checked
+from tseval.runs.answer_log import ANSWERS_FILE
 from tseval.runs.directory import PARTS, safe_name
 from tseval.suites import check_suite_spec
 from tseval.suites.context import ContextRequest, context_requests
@@ -465,5 +466,7 @@ def _run_exists(unit: SweepUnit) -> bool:
 
 
 def n_saved(unit: SweepUnit) -> int:
-    """Count the parts of a unit's run that are saved."""
-    return len(list((Path(unit.run) / PARTS).glob("*.parquet")))
+    """Count the parts of a unit's run that are saved; of answers that come one by one, their bytes."""
+    parts = Path(unit.run) / PARTS
+    answers = parts / ANSWERS_FILE
+    return len(list(parts.glob("*.parquet"))) + (answers.stat().st_size if answers.is_file() else 0)

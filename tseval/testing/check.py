@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError, first_line
-from tseval.scoring.protocol import ParticularModel, refuse_no_model
+from tseval.scoring.answer_scorer import no_logprobs
+from tseval.scoring.protocol import AnswerModel, ParticularModel, refuse_no_model
 from tseval.testing import properties
 from tseval.testing.findings import Finding, fails, holds, not_applicable
 from tseval.testing.memory import memory
@@ -81,6 +82,8 @@ def check_model(
     if isinstance(model, str | Path | tuple):
         model = open_model(model)
     refuse_no_model(model, "the object to check")
+    if isinstance(model, AnswerModel):
+        raise no_logprobs(model.card.name)
     texts = tidied(default_sentences() if sentences is None else sentences)
     _refuse_foreign(model, texts, given=sentences is not None)
     found: dict[str, Finding] = {}

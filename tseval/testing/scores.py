@@ -55,6 +55,7 @@ def directly(model: Model, sentences: Sequence[str], batch_tokens: int | None = 
         return _token_by_token(model, sentences, batch_tokens)
     if isinstance(model, SentenceModel):
         return [np.array(row, dtype=np.float64) for row in model.word_logprobs(list(sentences))]
+    assert isinstance(model, TotalModel), "a model that only answers is refused before"
     return whole_sentences(model, sentences)
 
 

@@ -15,6 +15,7 @@ from tseval.questions.choices import Asked
 from tseval.questions.context_forms import ContextForms
 from tseval.questions.inflection import CONTEXTS_AT_ONCE
 from tseval.verdicts import forms_in, questions_in
+from tseval.verifying.answers import check_answers
 from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
 
 def check_plausible(claim: Claim, again: Recomputed) -> str:
     """Hold evidence to what any probabilities must be."""
+    if claim.key.score == "prompt":
+        return check_answers(claim, again)
     evidence, kind = claim.evidence, claim.manifest.model.kind
     for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
         values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words

@@ -33,6 +33,7 @@ from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.runs.run import Run
 from tseval.runs.suite import load_stated_suite
 from tseval.suites import without_cache
+from tseval.suites.both_orders import in_both_orders
 from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.comparison import (
@@ -62,6 +63,7 @@ class Recomputed:
     scored: pa.Table
     verdicts: pa.Table
     n_unsaid: int = 0  # half-known contrasts that it compares without saying so
+    items: Suite | None = None  # the suite before its pairs became questions, where they did
     are_drawn: bool = True  # its contexts follow from their source; else they are those of the run
 
 
@@ -92,6 +94,10 @@ def recompute(
     if claim.manifest.suite.context is not None:
         suite, are_drawn = _in_context_again(claim, with_critical(clustered), spec, context, folder)
         clustered = suite
+    items: Suite | None = None
+    if claim.key.score == "prompt":
+        items = with_critical(clustered)
+        suite = clustered = _in_both_orders(items)
     hold_sizes(claim.manifest.suite, suite)
     sentences = sentences_of(suite)
     too_long = sentences[:0]
@@ -128,7 +134,14 @@ def recompute(
         printed = render(document_of([run]), form)
         if printed != text and not (form == "md" and is_earlier_form(text, printed)):
             raise CheckFailed(describe_other_table(claim, name))
-    return Recomputed(suite, scored, verdicts, n_unsaid, are_drawn)
+    return Recomputed(suite, scored, verdicts, n_unsaid, items, are_drawn)
+
+
+def _in_both_orders(suite: Suite) -> Suite:
+    try:
+        return in_both_orders(suite)
+    except SuiteError as error:
+        raise CheckFailed(first_line(error)) from None
 
 
 def _in_context_again(

@@ -15,6 +15,7 @@ from tseval.evidence.record import AFTER_SENTENCES
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
+from tseval.verifying.answers import compare_answers
 from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def rescore(
     read = as_read(
         model, again.suite, "natural" if claim.key.protocol.get("text") == "natural" else "tokenised"
     )
-    plan = make_plan(read, again.suite, claim.score, claim.key.half_known or "undecidable")
-    if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
+    plan = make_plan(read, again.items or again.suite, claim.score, claim.key.half_known or "undecidable")
+    if other := plan.key.differences(replace(claim.key.undated(), tseval=plan.key.tseval)):
         raise CheckFailed(f"--model is not the model of the run: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)
     if not plan.sentences.equals(claim.sentences):
@@ -78,8 +79,11 @@ def rescore(
     rows = chosen(claim, plan.sentences, share, draw)
     questions = None if plan.asked is None else plan.asked.take(rows.tolist())
     taken = pa.array(rows, pa.int64())
-    scored = score_all(plan.scorer, plan.sentences.take(taken), questions, None, progress).table
-    claimed = claim.scored.take(taken)
+    scored_now = score_all(plan.scorer, plan.sentences.take(taken), questions, None, progress)
+    scored, claimed = scored_now.table, claim.scored.take(taken)
+    if plan.scorer.only_answers:
+        summary = compare_answers(claim, claimed, scored, scored_now.protocol)
+        return summary if share >= 1 else f"{summary}; drawn by {draw}"
     _compare_seen(claimed, scored)
     numbers = [name for name in _NUMBERS if name in scored.column_names]
     if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from tseval.evidence import whole_column
 from tseval.items import CONTEXT, ENTRY, HALF_KNOWN
-from tseval.report.items import HALF_KNOWN_OUTCOME, UNDECIDABLE
+from tseval.questions.forced_choice import BETTER_FIRST
+from tseval.report.items import BY_ORDER, HALF_KNOWN_OUTCOME, NO_ANSWER, UNDECIDABLE
 from tseval.writing import IN_CONTEXT
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Verdicts:
     undecidable: NDArray[np.bool_]
     half_known: NDArray[np.bool_]
     contexts: tuple[str, ...] = ()  # of each, the number of its context; empty where there are none
+    chosen: NDArray[np.int64] | None = None  # how often better and worse were chosen, (verdicts, 2)
 
     @classmethod
     def of(cls, table: pa.Table, *, in_context: bool = False) -> Verdicts:
@@ -42,10 +44,12 @@ class Verdicts:
         correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
         nothing = np.zeros(len(table), dtype=np.bool_)
+        asked = BETTER_FIRST in table.column_names
         half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
         return cls(
             case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known,
             tuple(map(str, table[f"{CONTEXT}{ENTRY}"].to_pylist())) if in_context else (),
+            np.stack([better, worse], axis=1).astype(np.int64) if asked else None,
         )  # fmt: skip
 
     def scored_text(self, index: int, text: str) -> str:
@@ -54,6 +58,10 @@ class Verdicts:
 
     def answer(self, index: int) -> tuple[str, float | None]:
         """Return the outcome of one, and the margin in nats, if anything was compared."""
+        if self.chosen is not None:  # counts of choices, which are no log-probabilities
+            outcome = "right" if self.correct[index] else "wrong"
+            decided = BY_ORDER if self.tie[index] else outcome
+            return NO_ANSWER if self.undecidable[index] else decided, None
         margin = float(self.margin[index])
         if self.undecidable[index]:
             return HALF_KNOWN_OUTCOME if self.half_known[index] else UNDECIDABLE, None

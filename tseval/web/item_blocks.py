@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import RunError, plain
 from tseval.evidence import flat_column
-from tseval.report.items import HALF_KNOWN_OUTCOME, UNDECIDABLE, labels_of
+from tseval.report.items import BY_ORDER, HALF_KNOWN_OUTCOME, NO_ANSWER, UNDECIDABLE, labels_of
 from tseval.suites.data.critical import differing
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 8_000_000
 # Before a word of the text of a sentence. `plain` leaves no such character in the words themselves.
 GAP, NO_GAP, DIFFERS = " ", "\x1f", "\x02"
-OUTCOMES = {"right": "r", "wrong": "w", "tie": "t", UNDECIDABLE: "u", HALF_KNOWN_OUTCOME: "h"}
+OUTCOMES = {"right": "r", "wrong": "w", "tie": "t", UNDECIDABLE: "u", HALF_KNOWN_OUTCOME: "h", BY_ORDER: "o",
+            NO_ANSWER: "n"}  # fmt: skip
 
 
 class SuiteSentences:
@@ -130,9 +131,12 @@ class RunScores:
         self._logprob = scored["logprob"].to_numpy()
         self._seen = scored["seen"].to_pylist()
         lengths = pc.list_value_length(scored["words"]).fill_null(0).to_numpy()
+        values = flat_column(scored, "words")
+        if values.null_count:  # only whole sentences have numbers
+            values, lengths = values[:0], np.zeros_like(lengths)
         self._ends = np.concatenate([[0], np.cumsum(lengths)])
         # Surprisals in hundredths of a nat.
-        self._words = np.rint(-100 * flat_column(scored, "words").to_numpy()).astype(np.int64)
+        self._words = np.rint(-100 * values.to_numpy()).astype(np.int64)
 
     def answers_block(
         self, known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64], *, with_words: bool
@@ -140,7 +144,8 @@ class RunScores:
         """Return the block of what the model makes of the items of a row.
 
         `margins` are in thousandths of a nat, `words` surprisals in hundredths, `totals` hundredths too: of
-        sentences with words the difference from their sum, which rounding leaves.
+        sentences with words the difference from their sum, which rounding leaves. Where a model was asked,
+        `chosen` says of each sentence how often the model chose it.
         """
         outcomes, margins = zip(*(verdicts.answer(place) for place in row.tolist()), strict=True)
         totals: list[int | None] = []
@@ -164,8 +169,10 @@ class RunScores:
             totals.append(total)
             if (read := self._seen[place]) is not None and read != text and read.split() != text.split():
                 seen[number] = plain(read)
+        chosen = {} if verdicts.chosen is None else {"chosen": verdicts.chosen[row].ravel().tolist()}
         return _packed(
             {
+                **chosen,
                 "outcomes": "".join(OUTCOMES[outcome] for outcome in outcomes),
                 "margins": [None if margin is None else round(1000 * margin) for margin in margins],
                 "totals": totals,

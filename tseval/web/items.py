@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,16 @@ class ShownWord:
 
 @dataclass(frozen=True, slots=True)
 class ShownSentence:
-    """A sentence of an item: its words, its log-probability in nats, and how the model sees it, if other."""
+    """A sentence of an item: its words, its log-probability in nats, and how the model sees it, if other.
+
+    Where a model was asked, `chosen` says how often it chose the sentence.
+    """
 
     label: str
     words: tuple[ShownWord, ...]
     logprob: float | None
     seen: str | None
+    chosen: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,7 @@ def _item(
 ) -> ShownItem:
     outcome, margin = verdicts.answer(index)
     scored = [scored_of.get(verdicts.scored_text(index, text)) for _, text in texts]
-    if outcome != UNDECIDABLE and not all(scored):
+    if outcome != UNDECIDABLE and not all(scored) and verdicts.chosen is None:
         raise RunError(
             f"{texts[0][1]!r} is a sentence of the suite, but the run has no score for it. "
             "Score the suite again."
@@ -145,5 +149,10 @@ def _item(
         _sentence(of_text, label, text, marked, rules)
         for of_text, (label, text), marked in zip(scored, texts, differs, strict=True)
     )
+    if verdicts.chosen is not None:
+        counts = verdicts.chosen[index].tolist()
+        sentences = tuple(
+            replace(sentence, chosen=count) for sentence, count in zip(sentences, counts, strict=True)
+        )
     name = f"{verdicts.case[index]}[{verdicts.item[index]}]"
     return ShownItem(name, why, outcome, margin, sentences)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CHANCE_OF_PAIRS = 0.5
 UNEVEN = 8  # half of the moments lie in this part of the training, or an earlier one
 # Scores that do not choose between two sentences: who guesses has no accuracy that is known.
-_NO_PAIRS = {"regions", "choices"}
+_NO_PAIRS = {"regions", "choices", "prompt"}
 # What checkpoints of one training have in common.
 _OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folder")
 

@@ -23,7 +23,8 @@ addEventListener("beforeprint", () => { document.querySelectorAll('[role="toolti
 reveal();
 
 // All items of a row are in blocks of the page, which are decoded when the row is first opened.
-const OUTCOMES = { r: "right", w: "wrong", t: "tie", u: "undecidable", h: "undecidable (half known)" };
+const OUTCOMES = { r: "right", w: "wrong", t: "tie", u: "undecidable", h: "undecidable (half known)",
+  o: "undecided by order", n: "no answer" };
 const AT_ONCE = 20;
 async function decoded(name) {
   const bytes = Uint8Array.from(atob($(name).content.textContent), (letter) => letter.charCodeAt(0));
@@ -45,7 +46,7 @@ function itemOf(texts, answers, starts, place) {
     const sum = surprisals ? surprisals.reduce((a, b) => a + b, 0) : 0;
     return {
       label, words, surprisals: surprisals?.map((value) => value / 100) ?? null, seen: answers.seen[at],
-      logprob: total === null ? null : -(total + sum) / 100,
+      logprob: total === null ? null : -(total + sum) / 100, chosen: answers.chosen?.[at],
     };
   });
   const margin = answers.margins[place];
@@ -54,6 +55,12 @@ function itemOf(texts, answers, starts, place) {
     name: `${texts.cases[texts.case[place]]}[${texts.item[place]}]`,
     highest: Math.max(1, ...sentences.flatMap((sentence) => sentence.surprisals ?? [])),
   };
+}
+
+// What stands beside a sentence: how often a model that was asked chose it, or else its log-probability.
+function numberOf(sentence) {
+  if (sentence.chosen !== undefined) return `chosen ${sentence.chosen} of 2`;
+  return sentence.logprob === null ? "not scored" : sentence.logprob.toFixed(2);
 }
 
 function drawSentence(sentence, highest) {
@@ -73,7 +80,7 @@ function drawSentence(sentence, highest) {
     words.append(number ? " " : "", cell);
   });
   line.append(make("span", sentence.label, { class: "label" }), words,
-    make("span", sentence.logprob === null ? "not scored" : sentence.logprob.toFixed(2), { class: "num" }));
+    make("span", numberOf(sentence), { class: "num" }));
   if (sentence.seen !== undefined) {
     const seen = make("span", "as the model sees it: ", { class: "seen" });
     seen.append(make("bdi", sentence.seen));
@@ -98,9 +105,9 @@ const ORDERS = {
 };
 const KINDS = {
   all: ["all", () => true],
-  wrong: ["wrong (with ties)", (outcome) => outcome === "w" || outcome === "t"],
+  wrong: ["wrong (with ties)", (outcome) => "wto".includes(outcome)],
   right: ["right", (outcome) => outcome === "r"],
-  undecidable: ["undecidable", (outcome) => outcome === "u" || outcome === "h"],
+  undecidable: ["undecidable", (outcome) => "uhn".includes(outcome)],
 };
 
 async function openRow(row) {

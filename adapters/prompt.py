@@ -1,0 +1,35 @@
+"""Models that only answer: `prompt:hf:PATH_OR_ID` and `prompt:URL`, asked which of two sentences is better.
+
+`prompt:hf:` is a chat model at hand: the prompt of a template in the model's own chat template, and one
+token of answer. `prompt:URL` is a model behind a server with the API of chat completions. Each pair is asked
+in both orders (Hu & Levy 2023 compare such answers with log-probabilities).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tseval.prompting.asked_model import AskedModel
+
+SCHEMES = {"prompt": "open_prompt"}
+AT_HAND = "hf:"
+
+
+def open_prompt(rest: str, arguments: Mapping[str, str], device: str) -> AskedModel:
+    """Open a model that is asked by prompts, at hand or behind a server."""
+    if rest.startswith(AT_HAND):  # brings transformers along
+        at_hand = import_module("tseval.prompting.chat_model")
+        return cast("AskedModel", at_hand.open_chat(rest.removeprefix(AT_HAND), arguments, device))
+    if rest.startswith(("http://", "https://")):
+        served = import_module("tseval.prompting.served_model")
+        return cast("AskedModel", served.open_served(rest, arguments))
+    raise ModelError(
+        f"prompt:{rest}: after prompt: stands neither hf: nor the address of a server.\n"
+        "  Write --model prompt:hf:FOLDER_OR_ID, or --model prompt:http://localhost:8000/v1"
+    )

@@ -1,0 +1,48 @@
+"""What is counted, shown and asked before requests are sent to a server."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.errors import RunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tseval.evaluation import Plan
+    from tseval.scoring.protocol import Model
+
+
+def confirm_sending(model: Model, plan: Plan, resumed: Path | None, *, yes: bool, quiet: bool) -> None:
+    """Print how many requests a run sends and what they take; on a terminal, ask whether to send them.
+
+    Nothing is printed or asked about a model at hand.
+
+    Args:
+        resumed: The folder of a run that is continued: what was answered there is not sent again.
+        yes: Whether to send them without asking.
+    """
+    if not hasattr(model, "estimate"):
+        return
+    from tseval.runs.answer_log import ANSWERS_FILE, read_answer_log
+    from tseval.runs.directory import PARTS
+    from tseval.runs.manifest import NAME, Manifest, load_manifest
+    from tseval.scoring.answer_scorer import both_sentences
+
+    known = {}
+    if resumed is not None and (resumed / NAME).exists():
+        if isinstance(load_manifest(resumed), Manifest):
+            return
+        known = read_answer_log(resumed / PARTS / ANSWERS_FILE)
+    left = [both_sentences(str(text)) for text in plan.sentences.to_pylist() if text not in known]
+    if not left:
+        return
+    line = f"{model.card.name}: {model.estimate(left)}"
+    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    if asks or not quiet:
+        click.echo(line, err=True)
+    if asks and not click.confirm("Send them?", err=True):
+        raise RunError("nothing was sent.\n  To send the requests without this question, add --yes")

@@ -1,0 +1,132 @@
+"""Templates of prompts: a text in which two sentences stand, and which asks for 1 or 2.
+
+A template is a Jinja file that shows `{{ sentence_1 }}` and `{{ sentence_2 }}`. It may change them by a few
+filters and choose between texts with `{% if %}`. It cannot do more, so no file can take long or read others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import StrictUndefined, Template, TemplateError, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tseval.errors import LimitError, ModelError, first_line, suggest
+from tseval.files import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+BUNDLED = Path(__file__).with_name("templates")
+DEFAULT = "grammatical"
+ENDING = ".jinja"
+SENTENCES = ("sentence_1", "sentence_2")
+FILTERS = frozenset({"capitalize", "lower", "trim", "upper"})
+_ALLOWED = (
+    nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Filter, nodes.Const, nodes.If,
+    nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not,
+)  # fmt: skip
+LONGEST_PROMPT = 20_000  # characters of a template
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTemplate:
+    """A template, ready to show two sentences; equal texts have equal digests, wherever they lie."""
+
+    name: str
+    text: str
+    compiled: Template
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text."""
+        return template_digest(self.text)
+
+    def render(self, first: str, second: str) -> str:
+        """Return the prompt about two sentences."""
+        return self.compiled.render(dict(zip(SENTENCES, (first, second), strict=True))).strip()
+
+
+def template_digest(text: str) -> str:
+    """Return the SHA-256 of the text of a template, by which runs name it."""
+    return sha256(text.encode()).hexdigest()
+
+
+def bundled_templates() -> list[str]:
+    """Name the templates that come with tseval."""
+    return sorted(path.stem for path in BUNDLED.glob(f"*{ENDING}"))
+
+
+def open_template(name: str) -> PromptTemplate:
+    """Open a template by the name of a bundled one, or by the path of a file.
+
+    Raises:
+        ModelError: There is no such template, or it does more than show two sentences.
+    """
+    path = BUNDLED / f"{name}{ENDING}" if name in bundled_templates() else Path(name)
+    where = f"--prompt {name}"
+    try:
+        text = read_bytes(path, "grammar_bytes").decode()
+    except UnicodeDecodeError:
+        raise ModelError(f"{where}: the file is not UTF-8 text.\n  Save the file as UTF-8.") from None
+    except (OSError, ValueError) as error:
+        known = suggest(name, bundled_templates(), "Templates")
+        why = error.strerror if isinstance(error, OSError) else first_line(error)
+        raise ModelError(f"{where}: tseval cannot read this file ({why}).\n  {known}") from None
+    if len(text) > LONGEST_PROMPT:
+        raise LimitError(
+            f"{where}: the template has {len(text):,} characters, but at most {LONGEST_PROMPT:,} are allowed."
+            "\n  Write a shorter template."
+        )
+    return template_of(path.stem, text, where)
+
+
+def template_of(name: str, text: str, where: str) -> PromptTemplate:
+    """Compile a template, and try it on two sentences."""
+    room = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+    try:
+        tree = room.parse(text)
+        for node in _all_nodes(tree):
+            if problem := _refusal(node):
+                raise _cannot(where, getattr(node, "lineno", 1), problem)
+        template = PromptTemplate(name, text, room.from_string(text))
+        shown = template.render("\ue000", "\ue001")
+    except (TemplateError, RecursionError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise _cannot(where, line, f"Jinja cannot read this ({first_line(error)})") from None
+    for sentence, mark in zip(SENTENCES, "\ue000\ue001", strict=True):
+        if mark not in shown:
+            raise ModelError(
+                f"{where}: the prompt does not show {sentence}.\n"
+                f"  Write {{{{ {sentence} }}}} where the sentence stands."
+            )
+    return template
+
+
+def _all_nodes(tree: nodes.Node) -> Iterator[nodes.Node]:
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        left += node.iter_child_nodes()
+
+
+def _refusal(node: nodes.Node) -> str | None:
+    """Say why a template may not hold a node; None if it may."""
+    if isinstance(node, nodes.Name) and node.name not in SENTENCES:
+        return f"the name {node.name!r} is unknown"
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+        return f"the filter {node.name!r} is not allowed"
+    return None if isinstance(node, _ALLOWED) else f"{type(node).__name__.lower()} is not allowed"
+
+
+def _cannot(where: str, line: int, problem: str) -> ModelError:
+    return ModelError(
+        f"{where}: line {line}: {problem}.\n"
+        "  Write text with {{ sentence_1 }} and {{ sentence_2 }}; allowed are {% if %} and the filters "
+        f"{', '.join(sorted(FILTERS))}."
+    )

@@ -1,0 +1,237 @@
+"""What every scorer does: scores shards of sentences with one model, by the protocol that it offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.errors import ModelError, quoted_text
+from tseval.files import beyond
+from tseval.items import first_too_long
+from tseval.scoring.inflected import (
+    FormWords,
+    distributions,
+    extends_contexts,
+    forms_table,
+    of_those,
+    read_distributions,
+    score_as_sentences,
+    separate_words,
+)
+from tseval.scoring.protocol import (
+    BoundedModel,
+    ContinuationModel,
+    DistributionModel,
+    Encoded,
+    ParticularModel,
+    wrong_output,
+)
+from tseval.scoring.trie import (
+    Memory,
+    rows_of_words,
+    sum_pieces,
+    with_unscored,
+)
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    import pyarrow as pa
+
+    from tseval.questions.choices import Asked, Asks
+    from tseval.questions.inflection import AskedForms
+    from tseval.scoring.protocol import Model, ModelCard
+
+
+def check_lengths(sentences: pa.StringArray) -> None:
+    """Refuse sentences that are whole texts: to score one would take minutes."""
+    if (row := first_too_long(sentences)) >= 0:
+        text = str(sentences[row])
+        problem = f"a sentence of {len(text):,} characters is too long"
+        raise beyond("sentence_chars", f"{text[:40]!r}...", problem)
+
+
+class Scorer(ABC):
+    """Scores shards of sentences with one model; remembers how much fitted into memory.
+
+    Attributes:
+        gives_words: Whether the log-probabilities of single words are known.
+        only_answers: Whether the model answers questions, and gives no log-probabilities of sentences.
+        unreadable: What the sentences are that the model does not read.
+        reads_any_length: Whether the model reads texts in windows.
+        n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
+    """
+
+    gives_words = True
+    only_answers = False
+
+    def __init__(self, model: Model, memory: Memory) -> None:
+        self.card: ModelCard = model.card
+        self.model = model
+        self.n_contexts = 0
+        self._memory = memory
+        noted = getattr(model, "warnings", None)  # any model may have some; it may grow
+        self._noted: list[str] = noted if isinstance(noted, list) else []
+        self._particular = model if isinstance(model, ParticularModel) else None
+        self._bounded = model if isinstance(model, BoundedModel) else None
+        self.reads_any_length = getattr(model, "windows", None) is not None
+        self._aside: bool = getattr(model, "encodes_aside", False)
+        self._ahead: dict[int, Future[Encoded]] = {}  # by the identity of the sentences
+        self.unreadable: str = getattr(model, "unreadable", f"longer than {self.card.name} reads")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the results should know: what the model has to say, then the shortages."""
+        return [*self._noted, *self._memory.shortages]
+
+    def add_warning(self, warning: str) -> None:
+        """Tell a reader of the results one thing more."""
+        self._noted.append(warning)
+
+    def check_sentences(self, sentences: pa.StringArray) -> None:
+        """Refuse sentences that are too long, or that the model does not read, before anything is scored."""
+        check_lengths(sentences)
+        if self._particular is not None:
+            self._particular.check_sentences(sentences)
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads, (sentences,) bool."""
+        if self._bounded is None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        is_too_long = np.asarray(self._bounded.too_long(sentences))
+        if is_too_long.shape != (len(sentences),) or is_too_long.dtype != np.bool_:
+            raise wrong_output(
+                f"the method `too_long` of {self.card.name} returned an array of type {is_too_long.dtype} "
+                f"and shape {is_too_long.shape}, but must return {len(sentences)} truth values, one for "
+                "each sentence"
+            )
+        return is_too_long
+
+    def check_symbols(self, asks: Asks) -> None:
+        """Refuse to ask a model that cannot be asked about symbols, or does not know them."""
+        raise self._cannot_be_asked()
+
+    def score(self, sentences: pa.StringArray) -> pa.Table:
+        """Score one shard of distinct, sorted sentences.
+
+        Returns:
+            One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
+            `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
+            `n_unknown`; where words were corrected, `pieces` too (nats, float32, what they were before), and
+            `logprob` is the sum over these; and `unscored`, its first token, if the model scores none of the
+            first tokens.
+        """
+        encoded, logprobs, corrections = self.score_words(sentences)
+        words = sum_pieces(encoded, logprobs)
+        table = rows_of_words(sentences, encoded, words, self.card.name, corrections)
+        unscored = self.card.protocol.get("first_token") == "unscored" and len(encoded.tokens)
+        return with_unscored(table, encoded) if unscored else table
+
+    def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
+        """Score every token, as `score_tokens` does, and say what is missing to the words' log-probabilities.
+
+        That is added to the sum over the tokens of each word, in nats, (words,); None where nothing is.
+        """
+        return *self.score_tokens(sentences), None
+
+    @abstractmethod
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Score every token of distinct, sorted sentences.
+
+        Returns:
+            What the model sees, and the log-probability of each of its tokens (of each word, for a model
+            without tokens of its own), (tokens,) float32, in nats.
+        """
+
+    def encode_ahead(self, sentences: pa.StringArray, thread: Executor) -> None:
+        """Begin to encode sentences that will be scored next, if the model allows that while it scores."""
+        if self._aside:
+            self._ahead[id(sentences)] = thread.submit(self._encode, sentences)
+
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary."""
+        ahead = self._ahead.pop(id(sentences), None)
+        return self._encode(sentences) if ahead is None else ahead.result()
+
+    def _encode(self, sentences: pa.StringArray) -> Encoded:
+        raise ModelError(
+            f"{self.card.name} gives only one log-probability for a whole sentence, so the number of its "
+            "tokens is unknown.\n"
+            "  Write --normalise words instead."
+        )
+
+    def token_texts(self, encoded: Encoded) -> list[str]:
+        """Spell the tokens of encoded sentences for people to read, (tokens,): words as they are seen."""
+        return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+
+    def token_keys(self, encoded: Encoded) -> list[str]:
+        """Name the tokens of encoded sentences as unigrams do, (tokens,)."""
+        return self.token_texts(encoded)
+
+    def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
+        """Score one shard of distinct, sorted sentences, and ask what is asked inside them.
+
+        Returns:
+            What `score` gives, and for every word `right` and `wrong`, what `Asks.compare` gives for
+            the ask before it (nats, float64, null where there is none).
+        """
+        raise self._cannot_be_asked()
+
+    def inflect(self, contexts: pa.StringArray, asked: AskedForms) -> pa.Table:
+        """Score one shard of distinct, sorted contexts, and words after each of them.
+
+        Returns:
+            What `score` gives, and for every context `forms`, the log-probability of each word after it
+            (nats, float32), and `before`, the probability of all that is more probable; null for unknown
+            words, and `before` also where the model does not give the probabilities of its whole vocabulary.
+        """
+        table = self.score(contexts)
+        words = FormWords.of(self._encode, self.card, str(contexts[0]), asked.words)
+        logprobs = np.full((len(contexts), len(asked.words)), np.nan)
+        if not isinstance(self.model, (ContinuationModel, DistributionModel)):
+            logprobs[:, words.known] = score_as_sentences(self.score, contexts, of_those(asked, words.known))
+            return forms_table(table, logprobs, None, words.known)
+        encoded = self._encode(contexts)
+        first = next((word for word, known in zip(asked.words, words.known, strict=True) if known), None)
+        if first is not None and not extends_contexts(self._encode, contexts, encoded, first):
+            raise ModelError(
+                f"{self.card.name} splits a context into other tokens if a word follows, so tseval cannot "
+                f"compare the forms of verbs after {quoted_text(str(contexts[0]))}.\n"
+                "  Use a tokenizer that begins a new token at a space."
+            )
+        begins: np.ndarray | None = getattr(self.model, "word_beginnings", None)
+        single, known = words.single & words.known, words.single & words.known
+        if begins is not None:
+            separate = separate_words(asked, words)
+            single, known = words.known & ~separate, words.known
+            if separate.any():
+                logprobs[:, separate] = score_as_sentences(self.score, contexts, of_those(asked, separate))
+        self._note_forms(asked, words, known)
+        tables = distributions(self.model, encoded, self._memory.at_once)
+        before = read_distributions(tables, logprobs, single, words.ids, begins)
+        self.n_contexts += len(contexts)
+        return forms_table(table, logprobs, before, known)
+
+    def _note_forms(self, asked: AskedForms, words: FormWords, known: np.ndarray) -> None:
+        """Say how many words are not compared, or are slow to score, because they have several pieces."""
+        several = int((words.known & ~words.single).sum())
+        if not several:
+            return
+        note = f"{several:,} of {len(asked.words):,} forms have several sub-word pieces"
+        note += (
+            ". Each has forward passes of its own, which takes time (to compare only verbs of one piece: "
+            "--model-args words=pieces)"
+            if known[~words.single & words.known].any()
+            else ", so their verbs are left out"
+        )
+        if note not in self._noted:
+            self._noted.append(note)
+
+    def _cannot_be_asked(self) -> ModelError:
+        return ModelError(
+            f"{self.card.name} cannot compare several words after the same prefix, but this suite needs "
+            "that.\n"
+            "  Use a recurrent model, such as a tseval checkpoint."
+        )

@@ -1,0 +1,123 @@
+"""Answers of a model that was asked: held to themselves, and to what the model answers now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.questions.answers import ANSWER, LOGPROB_1, LOGPROB_2, LONGEST_ANSWER, read_answers
+from tseval.runs.manifest import DATED
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.verifying.levels import CheckFailed
+from tseval.writing import without_context
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from tseval.formats import Json
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recomputed import Recomputed
+
+
+# How many answers may differ when a model is asked again: a share of all, and a few where there are few. At
+# hand they differ by rounding alone. A server may batch, round and change as it likes.
+MOST_OTHER, MOST_OTHER_SERVED, _FEW = 0.005, 0.05, 3
+ROUNDING = 0.01  # nats between 1 and 2 that rounding may turn round, at least
+ABOVE_ONE = 1e-4  # how far the probabilities of 1 and 2 may sum above 1, by rounding
+
+
+def check_answers(claim: Claim, again: Recomputed) -> str:
+    """Hold answers to what any model could have given, and to the template that the run states."""
+    protocol = claim.key.protocol
+    digest = _check_template(claim)
+    scored = again.scored
+    if ANSWER not in scored.column_names:
+        raise CheckFailed(f"the file of sentences has no column {ANSWER!r}, which every prompt run needs")
+    longest = pc.max(pc.utf8_length(scored[ANSWER])).as_py() or 0
+    if longest > LONGEST_ANSWER:
+        raise CheckFailed(
+            f"an answer has {longest:,} characters, but tseval keeps at most {LONGEST_ANSWER:,}"
+        )
+    choices = read_answers(scored[ANSWER])
+    both = np.stack([scored[name].to_numpy().astype(np.float64) for name in (LOGPROB_1, LOGPROB_2)])
+    known = ~np.isnan(both)
+    if protocol.get("answer") == "text" and known.any():
+        raise CheckFailed("the run states that it reads texts, but some answers have log-probabilities")
+    if np.nanmax(np.where(known, both, -np.inf), initial=-np.inf) > ABOVE_ONE or np.isinf(both).any():
+        raise CheckFailed("a log-probability of an answer is above 0 or infinite")
+    sums = np.exp(np.where(known, both, -np.inf)).sum(axis=0)
+    if sums.max(initial=0.0) > 1 + ABOVE_ONE:
+        raise CheckFailed(f"the answers 1 and 2 have a total probability of {sums.max():.4g}, above 1")
+    compared = known.any(axis=0)
+    low = np.where(known, both, -np.inf)
+    follows = np.where(low[0] == low[1], 0, np.where(low[0] > low[1], 1, 2))
+    _refuse_first(scored, compared & (follows != choices), "an answer is not the more probable one")
+    chosen = np.where(choices == 1, low[0], np.where(choices == 2, low[1], 0.0))
+    expected = np.where(np.isfinite(chosen) & compared, np.minimum(chosen, 0.0), 0.0)
+    _refuse_first(scored, scored["logprob"].to_numpy() != expected, "`logprob` is not that of the answer")
+    n_ones, n_given = int((choices == 1).sum()), int((choices > 0).sum())
+    line = f"{len(choices):,} answers, {n_given:,} of them 1 or 2 ({n_ones:,} are 1), template {digest[:8]}"
+    if served := served_line(protocol):
+        return f"{line}; from the record alone: {served}, which only the server could confirm"
+    return f"{line}; from the record alone: only the model can confirm them (--model)"
+
+
+def served_line(protocol: Mapping[str, Json]) -> str | None:
+    """Return by whom and when answers were given, as the server said; None at hand."""
+    if not DATED & set(protocol):
+        return None
+    return f"given as {protocol.get('served', 'an unnamed model')!r} on {protocol.get('date', 'no date')}"
+
+
+def _check_template(claim: Claim) -> str:
+    """Hold the template in the manifest to the digest in the key; return the digest."""
+    from tseval.prompting.template import template_digest  # noqa: PLC0415 - brings Jinja along
+
+    text, protocol = claim.manifest.model.details.get("template"), claim.key.protocol
+    stated = protocol.get("prompt_digest")
+    if not isinstance(text, str) or not isinstance(stated, str):
+        raise CheckFailed(f"{MANIFEST} has no template of the prompt, or no digest of it")
+    if template_digest(text)[: len(stated)] != stated or len(stated) < 16:
+        raise CheckFailed(
+            f"{MANIFEST}: the key `key.protocol.prompt_digest` is {stated!r}, which is not the digest of the "
+            "template in `model.details`"
+        )
+    if protocol.get("orders") != "both":
+        raise CheckFailed(f"{MANIFEST}: the key `key.protocol.orders` must be 'both'")
+    return stated
+
+
+def _refuse_first(scored: pa.Table, wrong: NDArray[np.bool_], problem: str) -> None:
+    if wrong.any():
+        question = without_context(str(scored["sentence"][int(wrong.argmax())].as_py()))
+        raise CheckFailed(f"{problem}, to the question {question!r}")
+
+
+def compare_answers(claim: Claim, claimed: pa.Table, now: pa.Table, served: Mapping[str, Json]) -> str:
+    """Compare answers on record with those that the model gives now; say how many are the same."""
+    stated = claim.key.protocol.get("served")
+    if stated is not None and served.get("served") != stated:
+        raise CheckFailed(
+            f"the server answers as {served.get('served')!r} now, but in the run it answered as {stated!r}"
+        )
+    before, after = (read_answers(table[ANSWER]) for table in (claimed, now))
+    differ = before != after
+    n_other = int(differ.sum())
+    share = MOST_OTHER if stated is None and "date" not in claim.key.protocol else MOST_OTHER_SERVED
+    # At hand, an answer that rounding cannot turn round is another one.
+    apart = np.abs(now[LOGPROB_1].to_numpy().astype(float) - now[LOGPROB_2].to_numpy().astype(float))
+    clear = differ & (apart > max(ROUNDING, 2 * claim.last_bits)) if share == MOST_OTHER else differ & False
+    if n_other > share * len(before) + _FEW or clear.any():
+        row = int((clear if clear.any() else differ).argmax())
+        question = without_context(str(claimed["sentence"][row].as_py()))
+        raise CheckFailed(
+            f"{n_other:,} of {len(before):,} answers differ, such as the one to {question!r}: the run states "
+            f"{claimed[ANSWER][row].as_py()!r}, but the model answers {now[ANSWER][row].as_py()!r}"
+        )
+    when = f" (the run: {claim.key.protocol['date']})" if "date" in claim.key.protocol else ""
+    return f"{n_other:,} of {len(before):,} answers differ{when}"
