@@ -13,7 +13,7 @@ import click
 
 from tseval.cli.coverage import REQUIRE_COVERAGE, exit_if_undecided, warn_if_undecided
 from tseval.cli.groups import Command
-from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.model_options import model_options, open_chosen, read_arguments, with_precision
 from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, MASS_OPTION, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tseval.questions.normalisation import Normalised
     from tseval.questions.unknown import UnknownRule
     from tseval.runs import Run
+    from tseval.runs.opened import Opened
     from tseval.scoring.protocol import Model
     from tseval.suites.context import ContextRequest
     from tseval.writing import Form
@@ -63,6 +64,7 @@ def run_command(
     can decide is below --require-coverage. If the model can decide no item, tseval prints a warning.
     """
     from tseval.analysis.features import check_features
+    from tseval.runs.opened import how_opened
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.context import context_requests
     from tseval.suites.data.critical import cluster_data, with_critical
@@ -94,6 +96,7 @@ def run_command(
     ]
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
+    opened = how_opened(spec, with_precision(read_arguments(model_args), precision))
     if too_long == "refuse":
         from tseval.evaluation import refuse_too_long
 
@@ -103,7 +106,7 @@ def run_command(
     for spec_of_suite, variants in zip(suites, in_contexts, strict=True):
         where = out / next(iter(variants.values())).name if out and len(suites) > 1 else out
         scored = [
-            _score(model, suite, text, chosen, unknown, _folder(where, name, variants), resume, quiet)
+            _score(model, suite, text, chosen, unknown, _folder(where, name, variants), resume, quiet, opened)
             for name, suite in variants.items()
         ]
         runs = [run for run, _ in scored]
@@ -171,6 +174,7 @@ def _score(
     out: Path | None,
     resume: bool,
     quiet: bool,
+    opened: Opened,
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import as_read, evaluate, refuse_other_clusters, run_key
@@ -191,7 +195,7 @@ def _score(
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
             run = evaluate(
                 model, suite, score=score, text=text, unknown=unknown,
-                out=out, resume=resume, progress=progress,
+                out=out, resume=resume, progress=progress, opened=opened,
             )  # fmt: skip
     except KeyboardInterrupt:
         message = f"\nFinished scores are saved. To continue, add --resume --out {out}"

@@ -27,6 +27,7 @@ from tseval.writing import without_context
 if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.questions.inflection import AskedForms
+    from tseval.runs.opened import Opened
     from tseval.scoring.protocol import Model, ModelCard
 
 
@@ -39,6 +40,7 @@ class Plan:
         asked: What is asked inside them or after them, if anything.
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
         lengths: What scores are normalised by, one row for each sentence; None where they are not.
+        opened: How the model was opened, for the manifest.
     """
 
     key: RunKey
@@ -50,6 +52,7 @@ class Plan:
     too_long: pa.StringArray
     lengths: pa.Table | None = None
     seconds: float = 0.0
+    opened: Opened | None = None
 
     @property
     def unknown(self) -> Unknown:
