@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tseval.analysis.estimate_cache import kept_estimates
 from tseval.analysis.intervals import quantile, score_interval
-from tseval.analysis.kept import kept_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

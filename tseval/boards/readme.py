@@ -16,7 +16,7 @@ from urllib.parse import quote as urlquote
 from tabulate import tabulate
 
 from tseval.analysis.counts import N_HALF_KNOWN
-from tseval.analysis.kept import estimates_kept
+from tseval.analysis.estimate_cache import estimates_kept
 from tseval.analysis.means import cut
 from tseval.analysis.rows import row_sets
 from tseval.boards.dates import is_date

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tseval.analysis.estimate_cache import estimates_kept
 from tseval.analysis.intervals import confidence_level, confidence_percent
-from tseval.analysis.kept import estimates_kept
 from tseval.boards import (
     ENTRY_FOLDERS,
     entry_folders,

@@ -7,9 +7,9 @@ import pytest
 from drawn_items import crossed, design_of
 
 from tseval.analysis import estimates
+from tseval.analysis.estimate_cache import estimates_kept
 from tseval.analysis.estimates import estimate
 from tseval.analysis.intervals import at_confidence
-from tseval.analysis.kept import estimates_kept
 from tseval.files import cache_folder
 
 
