@@ -154,6 +154,21 @@ def test_honest_entries_beside_forged_ones_are_not_flagged(forged):
 
 
 @pytest.mark.slow
+def test_the_page_marks_forged_entries_and_says_why(forged, tmp_path):
+    board, names, _ = forged
+    for name in {*names.values()} - {"a-constant", "c-mean"}:
+        shutil.rmtree(board / "entries" / name)
+    succeed("board", "build", board, "-o", tmp_path / "site")
+    page = (tmp_path / "site/index.html").read_text("utf-8")
+    marked = re.findall(r"<strong>(\S+) looks implausible</strong>: (.*?)</li>", page)
+    assert [name for name, _ in marked] == ["a-constant", "c-mean"]
+    assert "each of its 9,407 log-probabilities is -5" in marked[0][1]
+    entry = (tmp_path / "site/entries/c-mean.html").read_text("utf-8")
+    assert "<strong>Looks implausible</strong>: its log-probabilities are a mean of those of" in entry
+    assert "Looks implausible" not in (tmp_path / f"site/entries/{LSTM}.html").read_text("utf-8")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["public", "public-blimp", "public-clams", "public-syntaxgym", "zoo"])
 def test_no_honest_entry_of_a_shipped_board_is_flagged(name):
     assert warnings_of(BUNDLED_BOARDS / name) == []
