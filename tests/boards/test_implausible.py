@@ -183,7 +183,7 @@ def test_models_that_differ_as_seeds_do_are_no_copies():
     draw = np.random.default_rng(2)
     shared = draw.normal(-8, 3, 2_000)
     seeds = [shared + draw.normal(0, 0.7, 2_000) for _ in range(6)]  # they correlate to .95
-    numbers = [Numbers(f"seed-{at}", f"{at}" * 64, one, lambda one=one: one) for at, one in enumerate(seeds)]
+    numbers = [Numbers(f"seed-{at}", f"{at}" * 64, one, one.copy) for at, one in enumerate(seeds)]
     assert list(copies(numbers)) == []
 
 
