@@ -40,6 +40,7 @@ LEAST_RATIO, MOST_RATIO = 1 / 20, 1_000
 # constructions.
 MANY_ROWS, MANY_CONTRASTS, LOW_PERPLEXITY, HIGH_ACCURACY = 5, 1_000, 30, 0.97
 UNINFORMED_ACCURACY = 0.8
+LARGEST_PERPLEXITY = 1e12
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,9 @@ def _accuracy(manifest: Manifest, evidence: Evidence, n_rows: int) -> Iterator[s
     """Hold accuracy and evidence to the perplexity that the entry states of its validation text."""
     stated = manifest.model.details.get("validation_perplexity")
     if not isinstance(stated, int | float) or isinstance(stated, bool):
+        return
+    if stated > LARGEST_PERPLEXITY:  # also a whole number that no float can hold
+        yield f"it states a perplexity above {LARGEST_PERPLEXITY:.0e}"
         return
     if not stated > 1:
         yield f"it states a perplexity of {stated:.4g}, but a perplexity is above 1"
