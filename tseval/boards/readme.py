@@ -181,7 +181,7 @@ def _page(
         best = [names_of_columns[id(column)] for column in best_first(columns.values())]
         about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in best}
         if definition.published:
-            folders = (board / ENTRY_FOLDERS / model.name for model in _models_best_first(numbers))
+            folders = (board / ENTRY_FOLDERS / model.name for model in numbers.models)
             abouts = ((folder.name, published_entry(folder, definition).about) for folder in folders)
             about = {name: {} if about == About() else _about(about) for name, about in abouts}
         if facts := [{"model": markdown(name), **facts} for name, facts in about.items() if facts]:
@@ -251,7 +251,9 @@ def _results(
 ) -> Iterator[str]:
     of_seeds = means_over_seeds(definition, runs)
     printed_columns: list[Column | Board]
-    if definition.published or of_seeds is not None:
+    if definition.published:  # in the order of the publication, with which readers compare
+        printed_columns = [numbers]
+    elif of_seeds is not None:
         printed_columns = [replace(numbers, models=_models_best_first(numbers))]
     else:
         printed_columns = [*best_first(columns.values())]
