@@ -147,6 +147,7 @@ bench: setup
 	$(BIN)/python benchmarks/urn.py $(call if_small,--batch 4 --length 5 --hidden 4 --repeats 1)
 	$(BIN)/python benchmarks/formal.py $(call if_small,--language 'dyck(k=2$(comma)m=2$(comma)train=300$(comma)valid=300$(comma)test=300)')
 	$(BIN)/python benchmarks/tables.py $(call if_small,--models 2 --rounds 1 --sample 2 --board leaderboards/public-clams)
+	$(BIN)/python benchmarks/boards.py $(call if_small,--models 2 --suite determiner_noun)
 	$(BIN)/python benchmarks/pairs.py $(call if_small,--pairs 100)
 	$(BIN)/python benchmarks/all_verbs.py $(call if_small,--sample 2 --turns 1)
 	$(BIN)/python benchmarks/sweep.py $(call if_small,--models 2 --hidden 4 --limit 2)

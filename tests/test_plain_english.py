@@ -33,7 +33,7 @@ PAGES = [
 LONGEST_SENTENCE = 30  # words
 LONGEST_PAGE = 1_800  # words of a page that is no reference
 REFERENCES = {
-    "adapters.md", "datasets.md", "glossary.md", "grammars.md", "statistics.md", "tables.md",
+    "adapters.md", "boards.md", "datasets.md", "glossary.md", "grammars.md", "statistics.md", "tables.md",
     "what-goes-wrong-in-grammars.md",
     # Pages of results that are mostly cells of tables.
     "bhatt2020-classifiers.md", "bhatt2020-language-models.md", "coverage.md", "reproduction.md", "speed.md",

@@ -307,15 +307,24 @@ def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
         )
 
 
-def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
+def test_a_suite_is_named_as_the_user_sees_it_or_as_the_board_does(tmp_path, monkeypatch):
     (tmp_path / "pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
+    (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    refused = call("board", "new", "board", "--suite", "pairs.tsv")
+    refused = call("board", "new", "board", "--suite", "../other.tsv")
     assert refused.returncode == 2
-    assert "--suite pairs.tsv: no suite has this path, relative to the leaderboard board." in refused.stderr
-    assert "--suite ../pairs.tsv" in refused.stderr
+    assert f"there is no file or folder {tmp_path.parent / 'other.tsv'} or {tmp_path / 'other.tsv'}." in (
+        refused.stderr
+    )
     assert not (tmp_path / "board").exists()
-    assert call("board", "new", "board", "--suite", "../pairs.tsv").returncode == 0
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for name, suite in (("a", "../pairs.tsv"), ("b", "pairs.tsv"), ("c", tmp_path / "pairs.tsv")):
+        if name == "b":
+            monkeypatch.chdir(tmp_path)
+        assert call("board", "new", tmp_path / "boards" / name, "--suite", suite).returncode == 0
+        assert read_definition(tmp_path / "boards" / name).suite == "../../pairs.tsv"
+    assert call("board", "new", tmp_path / "board", "--suite", "../pairs.tsv").returncode == 0
+    assert read_definition(tmp_path / "board").suite == "../pairs.tsv"
 
 
 def test_commands_that_are_printed_can_be_typed(tmp_path):

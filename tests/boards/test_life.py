@@ -387,3 +387,41 @@ def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
     succeed("export", "eee", clone / "board", "-o", store)
     records = [json.loads(file.read_text("utf-8")) for file in store.rglob("*.json")]
     assert sorted(one["model_info"]["id"] for one in records) == ["ann/lstm", "bob/lstm"]
+
+
+@pytest.mark.slow
+def test_a_pull_request_from_a_fork_is_checked_and_summarised(life, tmp_path):
+    # GitHub checks out the merge of the request into main, in a clone of the repository itself.
+    git(tmp_path, "clone", "--quiet", "--bare", life / "first", "host.git")
+    git(tmp_path, "clone", "--quiet", "--bare", "host.git", "fork.git")
+    git(tmp_path, "clone", "--quiet", "fork.git", "author")
+    git(tmp_path / "author", "checkout", "--quiet", "-b", "carol", "origin/main")
+    succeed("board", "submit", life / "run-ann", tmp_path / "author/board", "--name", "carol")
+    git(tmp_path / "author", "add", "--all")
+    git(tmp_path / "author", "commit", "--quiet", "--message", "Enter a model")
+    git(tmp_path / "author", "push", "--quiet", "origin", "carol")
+    git(tmp_path, "clone", "--quiet", "host.git", "runner")
+    git(tmp_path / "runner", "fetch", "--quiet", tmp_path / "fork.git", "carol")
+    git(tmp_path / "runner", "checkout", "--quiet", "--detach", "origin/main")
+    git(tmp_path / "runner", "merge", "--quiet", "--no-ff", "--no-edit", "FETCH_HEAD")
+    checked = step(tmp_path / "runner", "check", event="pull_request")[0]
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "**Agreement**, new: carol" in checked.stdout
+    assert (tmp_path / "summary.md").read_text("utf-8") == checked.stdout
+
+
+@pytest.mark.slow
+def test_from_an_empty_folder_to_a_page_are_five_commands(tmp_path):
+    (tmp_path / "agreement").mkdir()
+    (tmp_path / "agreement/simple.jinja").write_text(GRAMMAR)
+    (tmp_path / "agreement/lexicon.yaml").write_text(yaml.safe_dump(PUBLIC))
+    for command in (
+        ("board", "new", "board", "--suite", "./agreement"),
+        (*RUN, "--suite", "./agreement", "--out", "runs/lstm"),
+        ("board", "add", "board", "runs/lstm"),
+        ("board", "write", "board"),
+        ("board", "build", "board", "-o", "site"),
+    ):
+        succeed(*command, cwd=tmp_path)
+    assert "0." in (tmp_path / "site/index.html").read_text("utf-8")
+    assert succeed("board", "check", "board", cwd=tmp_path).stderr == ""

@@ -100,9 +100,21 @@ def of_columns(values: Array) -> Array:
     return np.array([(column**2).sum() for column in values.T])
 
 
-def of_pairs(values: Array) -> Array:
+_AT_ONCE = 1 << 14  # items that are multiplied at once: weighted copies of all are as large as all values
+
+
+def weighted_products(values: Array, weights: Array) -> Array:
+    """Add up the products of any two columns, each item by its weight, (columns, columns)."""
+    products = np.zeros((values.shape[1], values.shape[1]))
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
+        products += (part * weights[start : start + _AT_ONCE, None]).T @ part
+    return products
+
+
+def of_pairs(values: Array, weights: Array | None = None) -> Array:
     """Add up the squares of the differences of any two columns, (items, columns) to (columns, columns)."""
-    products = values.T @ values
+    products = values.T @ values if weights is None else weighted_products(values, weights)
     sizes = np.diag(products)
     return np.maximum(sizes[:, None] + sizes - 2 * products, 0)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import Design, of_pairs
+from tseval.analysis.design import Design, of_pairs, weighted_products
 from tseval.analysis.estimates import Average, worth
 from tseval.analysis.intervals import error_rate, quantile, score_interval, upper_end, upper_tail
 from tseval.analysis.unseen import hidden_variances
@@ -86,8 +86,8 @@ def paired_errors(
         (models, models) each.
     """
     means, spread = design.means(values), design.spread(values, of_pairs)
-    weighted = values * design.weights()[:, None]
-    often = np.clip(means[:, None] + means - 2 * (weighted.T @ values), 0, 1)
+    shared = weighted_products(values, design.weights())
+    often = np.clip(means[:, None] + means - 2 * shared, 0, 1)
     seen = spread.variances
     least, df_of_least = hidden_variances(values, seen, often, design, spread.df)
     variances = np.maximum(seen, least)

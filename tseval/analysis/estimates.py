@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tseval.analysis.estimate_cache import kept_estimates
 from tseval.analysis.intervals import quantile, score_interval
 
 if TYPE_CHECKING:
@@ -67,6 +68,24 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
     """
     if not decidable.any():
         return None
+    if (kept := kept_estimates.get()) is None:
+        return _estimate(correct, decidable, design)
+    fields = kept.get((correct, decidable), design, lambda: _fields(_estimate(correct, decidable, design)))
+    if fields is None:
+        return None
+    value, se, low, high, df, n_items, clusters, fixed, n_eff = fields
+    return Estimate(value, se, low, high, df, n_items, dict(clusters), tuple(fixed), n_eff)
+
+
+def _fields(known: Estimate) -> list[object]:
+    """Return the fields of an estimate as a file of JSON can hold them, exactly."""
+    return [
+        known.value, known.se, known.low, known.high, known.df, known.n_items,
+        known.clusters, list(known.fixed), known.n_eff,
+    ]  # fmt: skip
+
+
+def _estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate:
     among = design.among(decidable)
     values = correct[decidable, None].astype(np.float64)
     spread, p, n_items = among.spread(values), float(among.means(values)[0]), len(values)

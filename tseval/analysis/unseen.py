@@ -97,8 +97,8 @@ class Hidden:
         lone = sizes[self.of_item] == 1
         n_verdicts = of_pairs(values)
         most = (n_verdicts > len(values) / 2) & (self.worth == self.apart)
-        total = _turned(of_pairs(values[lone]), most, int(lone.sum()))
-        heavy = of_pairs(values[lone] * np.sqrt(weights[lone])[:, None])
+        total = _turned(of_pairs(values, lone.astype(np.float64)), most, int(lone.sum()))
+        heavy = of_pairs(values, weights * lone)
         weight = _turned(heavy, most, weights[lone].sum())
         squares = total.copy()
         for items in self._cells(sizes):

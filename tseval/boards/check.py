@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import combinations
 from shlex import quote
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from tseval.boards.dates import today
 from tseval.boards.definition import Definition, own_suite, read_definition, suite_of
 from tseval.boards.entries import ADDED_BY, unfit
 from tseval.boards.entry import Checked, Entry, read_entry, rows_of
 from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, ranked_folders, readable_entries
+from tseval.boards.flags import flags_of
 from tseval.boards.maintainer import CHECKS, checks_text, read_checks
 from tseval.boards.published import published_entry
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
@@ -46,11 +44,10 @@ from tseval.files import PARTIAL, read_bytes
 from tseval.questions.normalisation import split_measure
 from tseval.report.curves import read_curves
 from tseval.report.published import read_board
-from tseval.runs import Manifest
 from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER, SplitSuite
 from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run, evidence_of
 from tseval.runs.manifest import NAME as MANIFEST
-from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
+from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.suites import without_cache
 from tseval.verdicts import judge, n_too_long
 from tseval.verifying.claim import Claim, check_known_score, hold_files
@@ -64,7 +61,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.evidence.record import Evidence
     from tseval.runs.run import Run
     from tseval.scoring.protocol import Model
 
@@ -104,7 +100,9 @@ def record_check(folder: Path, verification: Verification, by: str) -> None:
         if change.completed is not None:
             return
         known = read_checks(board)
-        checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), check)}
+        # The same check on another day takes the place of the earlier one, so that lists do not grow.
+        others = [old for old in known.checks.get(folder.name, ()) if replace(old, on=check.on) != check]
+        checks = {**known.checks, folder.name: (*others, check)}
         change.put(CHECKS, checks_text(replace(known, checks=checks)))
         change.commit()
 
@@ -252,44 +250,19 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     return [shortened(problem) for problem in problems]
 
 
-NEAR = 0.03  # nats, by which evidence of the same weights may differ: in another type, on another machine
-
-
 def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
-    """Return warnings for the maintainer of a board: one model under two names.
-
-    Evidence that nearly coincides is of the same weights stored otherwise, or a little changed.
-    """
+    """Return warnings for the maintainer of a board: evidence that looks forged, entries on no page yet."""
     definition = read_definition(board)
     if definition.published:
         return []
-    warnings: list[str] = []
-    read: list[tuple[str, str, Evidence]] = []
-    for folder in ranked_folders(board, definition):
-        manifest = load_manifest(folder)
-        if isinstance(manifest, Manifest):
-            evidence = read_evidence(evidence_of(folder, manifest))
-            read.append((folder.name, manifest.key.fingerprint, evidence))
-    for (name, fingerprint, ours), (other_name, other_fingerprint, theirs) in combinations(read, 2):
-        chosen = not names or bool({name, other_name} & {*names})
-        if chosen and fingerprint != other_fingerprint and _are_near(ours, theirs):
-            warnings.append(
-                f"{other_name}: all its log-probabilities are within {NEAR} nats of those of {name}, so "
-                "both may be the same model"
-            )
-    waiting = sorted({name for name, *_ in read} - set(_listed(board) or ()))
+    folders = ranked_folders(board, definition)
+    flags = flags_of(folders, board_suite(board), names)
+    warnings = [f"{name}: {why}" for name in sorted(flags) for why in flags[name]]
+    waiting = sorted({folder.name for folder in folders} - set(_listed(board) or ()))
     if waiting and not names:
         write = f"tseval board write {quote(str(board))}"
         warnings.append(f"not on the pages yet: {', '.join(waiting)}. Write them: {write}")
     return warnings
-
-
-def _are_near(first: Evidence, second: Evidence) -> bool:
-    ours, theirs = (np.asarray(evidence.table["logprob"]) for evidence in (first, second))
-    if len(ours) != len(theirs):
-        return False
-    step = max(1, len(ours) // 500)  # most pairs differ within a few words
-    return all(float(np.abs(ours[::by] - theirs[::by]).max(initial=0)) <= NEAR for by in (step, 1))
 
 
 def _listed(board: Path) -> tuple[str, ...] | None:

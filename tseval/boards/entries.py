@@ -27,6 +27,7 @@ from tseval.boards.entry import (
     Checked,
     Entry,
     check_about,
+    check_opened,
     read_entry,
     rows_of,
     write_entry,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tseval.runs.opened import Opened
     from tseval.runs.run import Run
 
 
@@ -74,13 +76,14 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @without_cache()  # what is written there is what anyone finds who expands the suite
-def add_entries(
+def add_entries(  # noqa: PLR0913, PLR0917 - all that a user may say of an entry
     board: Path,
     paths: Sequence[Path],
     about: About,
     name: str | None = None,
     url: str | None = None,
     instead_of: str | None = None,
+    opened: Opened | None = None,
 ) -> list[Path]:
     """Add runs to a board, if all of them hold as far as they can be verified without their models.
 
@@ -91,27 +94,32 @@ def add_entries(
             no folder can have is the display name, and that of the folder is made of it.
         url: Where the evidence of a single run will lie, instead of in the folder; it is kept in the cache
             meanwhile.
+        opened: How others open the model of a single run; None for how the run says that it was opened.
         instead_of: An entry that the single run takes the place of; its name goes on to lead here.
     """
-    command = "add", *map(str, paths), str((asdict(about), name, url, instead_of))
+    command = "add", *map(str, paths), str((asdict(about), name, url, instead_of, opened))
     if (plan := complete_interrupted(board, *command)) is not None:
         return [board / step.path for step in plan.steps if step.action == "put" and "/" in step.path]
     definition = _open_to_runs(board)
-    if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
+    if len(paths) > 1 and any(option is not None for option in (name, url, instead_of, opened)):
         raise BoardError(
-            "--name, --evidence and --replace describe a single run, but the command names "
-            "{len(runs)} runs. Add the runs one by one."
+            "--name, --evidence, --replace and --model describe a single run, but the command names "
+            f"{len(paths)} runs.\n"
+            "  Add the runs one by one."
         )
     if url is not None:
         check_address(url)
     about = replace(about, date=about.date or today())
     with _as_board_error("the options about the model"):
         check_about(about)
+        check_opened(opened.model if opened else None)
     suite = str(suite_spec(definition.suite, board))
     added: dict[Path, dict[str, bytes]] = {}
     entries: dict[Path, Entry] = {}
     for path in paths:
         entry, files = entry_files(definition, suite, path, name, about)
+        if opened is not None:
+            entry = replace(entry, model=opened.model, model_args=opened.model_args or None)
         if address := url or definition.evidence:
             content = files.pop(EVIDENCE)
             address = address.replace("{sha256}", digest(content))
@@ -248,6 +256,9 @@ def entry_files(
         rows=rows_of(run.verdicts),
         checks=(Checked("plausible", ADDED_BY, today()),),
     )
+    opened = run.manifest.opened
+    if opened is not None:
+        entry = replace(entry, model=opened.model, model_args=opened.model_args or None)
     manifest = replace(run.manifest, seal=None).sealed({EVIDENCE: digest(content)})
     return entry, {EVIDENCE: content, MANIFEST: dump_manifest(manifest)}
 

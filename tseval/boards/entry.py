@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-LONGEST_NAME = 100
+LONGEST_NAME, LONGEST_MODEL = 100, 500
 
 
 def check_about(about: About, where: str = "") -> None:
@@ -40,6 +40,22 @@ def check_about(about: About, where: str = "") -> None:
             f"should be a date in the form YYYY-MM-DD, but is {about.date!r:.80}", f"{where}date"
         )
     check_texts(asdict(about), where.removesuffix("."))
+
+
+def check_opened(model: str | None) -> None:
+    """Refuse the name of a model that is a path of some machine: nobody else can open it."""
+    if model is None:
+        return
+    if len(model.splitlines()) != 1 or len(model) > LONGEST_MODEL:
+        raise ContentError(f"should be one line of at most {LONGEST_MODEL} characters", "model")
+    _, _, rest = model.rpartition(":")
+    is_address = model.startswith(("https://", "http://"))
+    if not is_address and (rest.startswith(("/", ".", "~")) or "\\" in model or ".." in rest.split("/")):
+        raise ContentError(
+            f"{model!r:.80} is a path of one machine. Write a web address, KIND:NAME (hf:gpt2) or the name "
+            "of a file",
+            "model",
+        )
 
 
 # What tells neither weights nor protocol: the name of the model, the version of tseval.
@@ -95,7 +111,7 @@ class Entry:
     """`entry.yaml`: what a model got right, row by row, facts about the model, and who verified it.
 
     The fingerprint is the SHA-256 of weights and vocabulary; `evidence` says where that lies, unless it is
-    here.
+    here. `model` and `model_args` are the options that open the model, without paths of a machine.
     """
 
     format: int
@@ -107,6 +123,8 @@ class Entry:
     checks: tuple[Checked, ...] = ()
     evidence: EvidenceAddress | None = None
     aliases: tuple[str, ...] = ()
+    model: str | None = None
+    model_args: str | None = None
 
     @property
     def identity(self) -> str:
@@ -175,6 +193,7 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
                 f"should be the same as the name of the entry's folder, {folder.name!r}", "name"
             )
         check_about(entry.about, "about.")
+        check_opened(getattr(entry, "model", None))
         if len(aliases := getattr(entry, "aliases", ())) > (most := limits().aliases):
             raise ContentError(
                 f"the list has {len(aliases):,} earlier names of the entry, but at most {most:,} are allowed",
@@ -192,6 +211,7 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
 def write_entry(entry: Entry) -> str:
     """Return the text of `entry.yaml`."""
     content = asdict(entry)
+    content = {name: content.pop(name) for name in _FIRST} | content
     for part, optional in ((content, _OPTIONAL), (content["about"], _OPTIONAL_ABOUT)):
         for name in optional:
             if not part[name]:
@@ -199,7 +219,8 @@ def write_entry(entry: Entry) -> str:
     return write_yaml(content)
 
 
-_OPTIONAL = ("evidence", "aliases")
+_FIRST = ("format", "name", "signature", "fingerprint", "model", "model_args")
+_OPTIONAL = ("evidence", "aliases", "model", "model_args")
 _OPTIONAL_ABOUT = ("display_name", "paper", "weights", "submitter", "seeds_tried", "date")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,30 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     if not folders:
         return []
     board = folders[0].resolve().parents[1]
-    definition = read_definition(board)
-    split = SplitSuite(suite_of(definition, board), definition.score)
+    split = split_suite_of(board, read_definition(board))
     return [entry_run(folder, split) for folder in folders]
+
+
+_shared: ContextVar[dict[object, SplitSuite] | None] = ContextVar("_shared", default=None)
+
+
+@contextmanager
+def suites_shared() -> Iterator[None]:
+    """Load the suite of each board once in this block: a large suite takes seconds and gigabytes."""
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def split_suite_of(board: Path, definition: Definition) -> SplitSuite:
+    """Load the suite of a board."""
+    known = _shared.get()
+    key = board.resolve()
+    if known is None or key not in known:
+        split = SplitSuite(suite_of(definition, board), definition.score)
+        if known is None:
+            return split
+        known[key] = split
+    return known[key]

@@ -45,7 +45,7 @@ def new_board(  # noqa: PLR0913 - all that a user may say of a board
     """Begin a board over a whole suite.
 
     Args:
-        suite: As for `tseval run`; a path is best given as seen from the board's folder.
+        suite: As for `tseval run`: its name, or a path (`seen_from`).
         columns: What the columns of the suite's tables are, as `load_suite` takes it.
         evidence: Where the evidence of entries will lie, instead of in the board: an address with `{sha256}`.
         prompt: Template by which models are asked, its name or file, where the score is `prompt`.
@@ -60,13 +60,8 @@ def new_board(  # noqa: PLR0913 - all that a user may say of a board
             )
     if not (board / BOARD_LOCK).exists():
         refuse_full(board)
+    suite = seen_from(board, suite)
     spec = suite_spec(suite, board)
-    if spec == suite and suite not in available_suites() and Path(suite).exists():
-        raise BoardError(
-            f"--suite {suite}: no suite has this path, relative to the leaderboard {board}.\n"
-            "  To name the suite by a path relative to the leaderboard, write: --suite "
-            f"{os.path.relpath(suite, board)}"
-        )
     loaded = load_suite(spec, columns=columns)
     if not loaded.has_accuracy:
         raise BoardError(
@@ -105,6 +100,32 @@ def _protocol_of_prompt(score: Score | None, prompt: str | None) -> dict[str, Js
 
     template = open_template(prompt or DEFAULT)
     return {"prompt": template.name, "prompt_digest": template.digest[:16], "orders": "both"}
+
+
+def seen_from(board: Path, suite: str) -> str:
+    """Return what `board.yaml` calls a suite that a user names: a path is relative to the board there.
+
+    The user's path is relative to where the user stands; if nothing is there, to the board.
+
+    Raises:
+        BoardError: It is a path, and nothing is there.
+    """
+    if suite in available_suites() or suite in CATALOGUE or names_language(suite):
+        return suite
+    name, colon, method = suite.rpartition(":")
+    known = {*available_suites(), *CATALOGUE}
+    for path, task in ((suite, ""), (name, f":{method}")):
+        if path and path not in known and Path(path).exists():
+            return os.path.relpath(path, board) + task
+    if suite_spec(suite, board) != suite or not {"/", "\\"} & set(suite):
+        return suite
+    path = suite if not colon or len(name) < 2 else name
+    here, beside = (os.path.normpath(place.absolute() / path) for place in (Path(), board))
+    places = here if here == beside else f"{here} or {beside}"
+    raise BoardError(
+        f"--suite {suite}: there is no file or folder {places}.\n"
+        "  Name a suite that comes with tseval, or a path relative to the folder that you are in."
+    )
 
 
 def is_there(board: Path, definition: Definition) -> bool:
@@ -187,8 +208,7 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
 ) -> list[Path]:
     """Begin boards in a folder that others can clone, with what public ones need around them.
 
-    What else lies in the folder stays as it is: a suite, a licence, what git keeps, boards. A suite is named
-    as it is seen from the board's folder: `../pairs.jsonl` lies in the repository.
+    What else lies in the folder stays as it is: a suite, a licence, what git keeps, boards.
     """
     # This version as pip takes it: by its tag in the repository, as no index has it yet.
     urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
@@ -214,6 +234,7 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
             "two of the suites have the same name, so their leaderboards would have the same folder. "
             "Create the leaderboards one by one, without --repository."
         )
+    suites = [seen_from(board, suite) for board, suite in zip(boards, suites, strict=True)]
     here = {
         suite_spec(read_definition(file.parent).suite, file.parent): file.parent
         for file in folder.glob(f"*/{DEFINITION}")

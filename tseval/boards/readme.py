@@ -16,6 +16,7 @@ from urllib.parse import quote as urlquote
 from tabulate import tabulate
 
 from tseval.analysis.counts import N_HALF_KNOWN
+from tseval.analysis.estimate_cache import estimates_kept
 from tseval.analysis.means import cut
 from tseval.analysis.rows import row_sets
 from tseval.boards.dates import is_date
@@ -34,7 +35,7 @@ from tseval.errors import BoardError, plain, suggest
 from tseval.files import write_text
 from tseval.report import Table, build_table, render
 from tseval.report.analyses.seeds import seeds_table
-from tseval.report.columns import Column, Key, column_of, refuse_unlike
+from tseval.report.columns import Column, Key, column_of, columns_of, refuse_unlike
 from tseval.report.numbers import (
     format_interval,
     format_mean_rank,
@@ -54,6 +55,7 @@ from tseval.report.published import (
     bundled_boards,
     read_board,
 )
+from tseval.report.table import of_board
 from tseval.report.writers.markdown import code, markdown, markdown_link
 from tseval.runs.cache import cache_runs
 
@@ -93,7 +95,9 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: boo
 def write_pages(board: Path, definition: Definition) -> None:
     """Write these files."""
     folders = [] if definition.published else ranked_folders(board, definition)
-    for name, text in pages(board, definition, entry_runs(folders)).items():
+    with estimates_kept(f"{board.resolve()} README.md"):
+        texts = pages(board, definition, entry_runs(folders))
+    for name, text in texts.items():
         write_text(board / name, text)
 
 
@@ -173,7 +177,9 @@ def _page(
         yield f"For a new version of the suite; the earlier leaderboard is {_beside(definition.renews)}."
     if numbers is not None:
         yield from _results(name, definition, runs, columns, numbers)
-        about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in columns}
+        names_of_columns = {id(column): name for name, column in columns.items()}
+        best = [names_of_columns[id(column)] for column in best_first(columns.values())]
+        about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in best}
         if definition.published:
             folders = (board / ENTRY_FOLDERS / model.name for model in numbers.models)
             abouts = ((folder.name, published_entry(folder, definition).about) for folder in folders)
@@ -192,7 +198,7 @@ def _page(
     if definition.published:
         yield "It checks that the files are intact; published accuracies have no evidence to recompute."
     else:
-        yield "To also score sentences again, add `--model MODEL`."
+        yield f"To score a new sample of the sentences with the models: `tseval board rescore {quote(name)}`"
 
 
 def _beside(other: str) -> str:
@@ -244,8 +250,14 @@ def _results(
     name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
 ) -> Iterator[str]:
     of_seeds = means_over_seeds(definition, runs)
-    printed_columns = [numbers] if definition.published or of_seeds is not None else list(columns.values())
-    table = build_table(printed_columns)
+    printed_columns: list[Column | Board]
+    if definition.published:  # in the order of the publication, with which readers compare
+        printed_columns = [numbers]
+    elif of_seeds is not None:
+        printed_columns = [replace(numbers, models=_models_best_first(numbers))]
+    else:
+        printed_columns = [*best_first(columns.values())]
+    table = of_board(build_table(printed_columns))
     yield "## The table"
     yield f"    tseval table {quote(name)}"
     yield render(table).rstrip()
@@ -272,11 +284,29 @@ def _results(
         yield render(build_table([*printed_columns, paper])).rstrip()
 
 
+def best_first(columns: Iterable[Column]) -> list[Column]:
+    """Sort models by their mean share of right items over rows, as tables rank them; of equals by name."""
+
+    def key(column: Column) -> tuple[bool, Fraction, str]:
+        shares = list(column.ranked_by(()).values())
+        known = [share for share in shares if share is not None]
+        whole = bool(known) and len(known) == len(shares)
+        return not whole, -_mean(known) if whole else Fraction(0), column.heading
+
+    return sorted(columns, key=key)
+
+
+def _models_best_first(board: Board) -> tuple[BoardModel, ...]:
+    columns = columns_of(board)
+    models = {id(column): model for column, model in zip(columns, board.models, strict=True)}
+    return tuple(models[id(column)] for column in best_first(columns))
+
+
 def _ranks(table: Table) -> Iterator[str]:
     """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
     ranking, means = table.ranking, table.means[-1]
     assert ranking is not None
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for index, column in enumerate(table.columns):
         accuracy, rank, overall = means.accuracy[index], means.rank[index], table.overall[index]
         if accuracy is None or rank is None or overall is None:
@@ -284,14 +314,20 @@ def _ranks(table: Table) -> Iterator[str]:
         known = format_rank_set(overall, ranking.overall.low[index], ranking.overall.high[index])
         sure = format_interval((ranking.low[index], ranking.high[index]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
-    headings = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
+    headings: tuple[str, ...] = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
+    if len(table.rows) == 1:  # its own mean
+        headings, rows = ("model", "accuracy", "rank"), [row[:3] for row in rows]
     yield "## Which ranks are known"
     yield (
         "In brackets: the possible ranks of each model, with 95% confidence for all models together, for "
         "other words of the same kind. Other training seeds may change them."
     )
     yield tabulate(
-        rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
+        rows,
+        headers=headings,
+        tablefmt="pipe",
+        colalign=("left", *["right"] * (len(headings) - 1)),
+        disable_numparse=True,
     )
 
 
@@ -451,6 +487,12 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
             )
 
 
+def opening_options(entry: Entry) -> str:
+    """Return the options that open the model of an entry, as a user types them."""
+    arguments = f" --model-args {quote(entry.model_args)}" if entry.model_args else ""
+    return f"--model {quote(entry.model)}{arguments}" if entry.model else "--model MODEL"
+
+
 def request_text(folders: Sequence[Path]) -> str:
     """Return the text of a request that adds entries, in Markdown."""
     entries = [read_entry(folder) for folder in folders]
@@ -463,7 +505,7 @@ def request_text(folders: Sequence[Path]) -> str:
             f"- Training data: {markdown(about.training_data or 'what?')}; "
             f"with sentences of the suite: {about.contains_suite}",
             f"- Seeds tried: {about.seeds_tried or 'how many?'}",
-            f"- `tseval verify {quote(str(folder))} --model MODEL --rescore all` says: ?",
+            f"- `tseval verify {quote(str(folder))} {opening_options(entry)} --rescore all` says: ?",
             "",
         ]
     lines.append("With this request I confirm the promises in CONTRIBUTING.md.")

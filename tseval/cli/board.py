@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import sys
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tseval.cli.groups import Group
+from tseval.cli.model_options import DEVICE, open_chosen
 from tseval.cli.names import SUITE
-from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, take_all
+from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, Share, take_all
+from tseval.cli.progress import progress_bar
+from tseval.errors import ModelError, first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.questions import Score
+    from tseval.runs.board_suite import SplitSuite
 
 
 @click.group(
     cls=Group,
     purposes={
         "Submit": ("submit",),
-        "Maintain": ("new", "add", "check", "retract", "rename", "hidden", "renew"),
+        "Maintain": ("new", "add", "check", "rescore", "retract", "rename", "hidden", "renew"),
         "Publish": ("write", "build"),
     },
 )
@@ -33,8 +37,7 @@ def board_command() -> None:
 @board_command.command("new")
 @click.argument("board", type=FILE)
 @click.option("--suite", "suites", type=SUITE, required=True, multiple=True,
-              help="Suite of the leaderboard: its name, or its path relative to BOARD. Repeatable with "
-                   "--repository.")  # fmt: skip
+              help="Suite of the leaderboard: its name or path. Repeatable with --repository.")  # fmt: skip
 @click.option("--title", help="Title at the top of the leaderboard (default: the title of the suite).")
 @click.option(
     "--score",
@@ -81,6 +84,11 @@ def new(
 
 
 _about = take_all([
+    click.option("--model", "spec", metavar="MODEL",
+                 help="Model as others open it: a web address of its file, or KIND:NAME, such as hf:gpt2 "
+                      "(default: the model in the run, without the path of your machine)."),
+    click.option("--model-args", metavar="KEY=VALUE,...",
+                 help="Settings with which others open the model (default: as in the run)."),
     click.option("--name", help="Name of the model in the leaderboard (default: the name in the run)."),
     click.option("--revision", help="Version of the model that was scored, such as a commit or a training "
                                     "step (default: unknown)."),
@@ -113,35 +121,34 @@ _about = take_all([
               help="Name of an entry that the new entry replaces. Its page then redirects to the new "
                    "entry (default: replace none).")  # fmt: skip
 def add(
-    board: Path, runs: tuple[Path, ...], name: str | None, url: str | None, replace: str | None,
-    **about: str | int | None,
+    board: Path, runs: tuple[Path, ...], replace: str | None, **about: str | int | None
 ) -> None:  # fmt: skip
     """Add runs to a leaderboard, if all of them pass its checks. The options apply to every RUN."""
-    _add(board, runs, name, url, replace, about)
+    _add(board, runs, replace, about)
 
 
 @board_command.command("submit")
 @click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
 @click.argument("board", type=FILE)
 @_about
-def submit(
-    runs: tuple[Path, ...], board: Path, name: str | None, url: str | None, **about: str | int | None
-) -> None:
+def submit(runs: tuple[Path, ...], board: Path, **about: str | int | None) -> None:
     """Add runs to your clone of a leaderboard, and print the text for the pull request."""
     from tseval.boards.readme import request_text
 
-    click.echo(request_text(_add(board, runs, name, url, None, about)), nl=False)
+    click.echo(request_text(_add(board, runs, None, about)), nl=False)
 
 
-def _add(
-    board: Path, runs: tuple[Path, ...], name: str | None, url: str | None, instead_of: str | None,
-    about: dict[str, str | int | None],
-) -> list[Path]:  # fmt: skip
+def _add(board: Path, runs: tuple[Path, ...], instead_of: str | None, about: dict[str, Any]) -> list[Path]:
     from tseval.boards import About, read_entry
     from tseval.boards.entries import add_entries
     from tseval.evidence import stored_evidence
+    from tseval.runs.opened import Opened
 
-    folders = add_entries(board, runs, About(**about), name, url, instead_of)  # type: ignore[arg-type]
+    spec, arguments, name, url = (about.pop(key) for key in ("spec", "model_args", "name", "url"))
+    if arguments is not None and spec is None:
+        raise click.UsageError("--model-args has the settings of --model. Add --model MODEL.")
+    opened = None if spec is None else Opened(spec, arguments or "")
+    folders = add_entries(board, runs, About(**about), name, url, instead_of, opened)
     for folder in folders:
         click.echo(folder, err=True)
         if (elsewhere := read_entry(folder).evidence) is not None:
@@ -187,6 +194,79 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
             click.echo(f"{folder}: no problems found")
         wrong = wrong or bool(problems)
     if wrong:
+        sys.exit(1)
+
+
+@board_command.command("rescore")
+@click.argument("board", type=FILE)
+@click.argument("entries", nargs=-1, metavar="[ENTRY]...")
+@click.option("--share", type=Share(),
+              help="Share of the sentences that each model scores again: a percentage, such as 5%, or the "
+                   "word all (default: 1%, and at least 20 sentences).")  # fmt: skip
+@click.option("--weights", type=FILE, metavar="DIR",
+              help="Folder with weights that you have downloaded: files and folders with the names that the "
+                   "entries record (default: none).")  # fmt: skip
+@click.option("--record", metavar="NAME", default="tseval board rescore",
+              show_default=True,
+              help="Name that the leaderboard shows next to the check.")  # fmt: skip
+@DEVICE
+def rescore_board(
+    board: Path, entries: tuple[str, ...], share: float | None, weights: Path | None, record: str, device: str
+) -> None:
+    """Score a new random sample of each entry with its model, and record the entries that agree.
+
+    tseval opens each model as the entry records. BOARD is the folder of a leaderboard or of one entry. At the
+    end, tseval lists entries whose weights it cannot get, with the reason. The exit code is 1 if the scores
+    of an entry disagree, or if tseval cannot rescore an entry that you named.
+    """
+    from tseval.boards.check import board_suite, record_check, verify_entry
+    from tseval.boards.entry import read_entry
+    from tseval.boards.rescoring import (
+        NoWeightsError,
+        entries_to_rescore,
+        find_model,
+        share_to_rescore,
+    )
+    from tseval.runs import ENTRY_FILE
+
+    folders = entries_to_rescore(board, entries)
+    away: dict[str, str] = {}
+    n_wrong = 0
+    suites: dict[Path, SplitSuite] = {}
+    for folder, entry in [(folder, read_entry(folder)) for folder in folders]:
+        own_board = folder.resolve().parents[1]
+        try:
+            found = find_model(entry, weights)
+            model = open_chosen(found.model, found.model_args, device)
+        except NoWeightsError as error:
+            away[folder.name] = str(error)
+            continue
+        except ModelError as error:
+            away[folder.name] = first_line(error)
+            continue
+        if own_board not in suites:
+            suites = {own_board: board_suite(own_board)}
+        with progress_bar(f"rescoring {folder.name}") as progress:
+            report = verify_entry(
+                folder,
+                suite=suites[own_board],
+                model=model,
+                share=share or share_to_rescore(folder),
+                progress=progress,
+            )
+        last = report.checks[-1]
+        click.echo(
+            f"{folder.name}: {last.level if last.ok else f'does not pass ({last.level})'}: {last.found}"
+        )
+        if report.ok:
+            record_check(folder, report, record)
+        n_wrong += not report.ok
+    for name, why in away.items():
+        click.echo(f"{name}: not rescored: {why}")
+    n_done = len(folders) - len(away)
+    click.echo(f"{n_done} of {len(folders)} entries rescored; {n_wrong} of these do not pass", err=True)
+    named = bool(entries) or (board / ENTRY_FILE).is_file()
+    if n_wrong or (away and named):
         sys.exit(1)
 
 

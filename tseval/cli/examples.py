@@ -59,6 +59,10 @@ tseval board check boards/mine lstm  # one entry""",
     "board retract": """\
 tseval board retract boards/other/entries/lstm-small --reason "wrong weights"
 tseval board retract boards/mine/entries/lstm --reason duplicate""",
+    "board rescore": """\
+tseval board rescore boards/mine                           # all entries
+tseval board rescore boards/mine lstm --weights ~/weights  # from your own copy of the weights
+""",
     "board rename": """\
 tseval board rename boards/mine/entries/lstm lstm-small
 tseval board rename boards/mine/entries/lstm-small lstm""",

@@ -162,3 +162,27 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number. Write a number such as 0.5.", param, ctx)
         return number
+
+
+class Share(click.ParamType[float]):
+    """A share of sentences: `1%`, `0.5%` or `all`."""
+
+    name = "SHARE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a share; 1 for all."""
+        if isinstance(value, float):
+            return value
+        text = str(value)
+        try:
+            share = 1.0 if text == "all" else float(text.removesuffix("%")) / (100 if text[-1:] == "%" else 0)
+        except (ValueError, ZeroDivisionError):
+            share = 0.0
+        if not 0 < share <= 1:
+            self.fail(
+                f"{text!r} is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the "
+                "word all.",
+                param,
+                ctx,
+            )
+        return share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -13,7 +14,13 @@ import click
 
 from tseval.cli.coverage import REQUIRE_COVERAGE, exit_if_undecided, warn_if_undecided
 from tseval.cli.groups import Command
-from tseval.cli.model_options import asked_options, model_options, open_chosen
+from tseval.cli.model_options import (
+    asked_options,
+    model_options,
+    open_chosen,
+    read_arguments,
+    with_precision,
+)
 from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, MASS_OPTION, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from tseval.questions.normalisation import Normalised
     from tseval.questions.unknown import UnknownRule
     from tseval.runs import Run
+    from tseval.runs.opened import Opened
     from tseval.scoring.protocol import Model
     from tseval.suites.context import ContextRequest
     from tseval.writing import Form
@@ -71,6 +79,7 @@ def run_command(
     can decide is below --require-coverage. If the model can decide no item, tseval prints a warning.
     """
     from tseval.analysis.features import check_features
+    from tseval.runs.opened import how_opened
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.context import context_requests
     from tseval.suites.data.critical import cluster_data, with_critical
@@ -102,6 +111,7 @@ def run_command(
     ]
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet, prompt, parallel)
+    opened = how_opened(spec, with_precision(read_arguments(model_args), precision))
     if too_long == "refuse":
         from tseval.evaluation import refuse_too_long
 
@@ -111,7 +121,18 @@ def run_command(
     for spec_of_suite, variants in zip(suites, in_contexts, strict=True):
         where = out / next(iter(variants.values())).name if out and len(suites) > 1 else out
         scored = [
-            _score(model, suite, text, chosen, unknown, _folder(where, name, variants), resume, quiet, yes)
+            _score(
+                model,
+                suite,
+                text,
+                chosen,
+                unknown,
+                _folder(where, name, variants),
+                resume,
+                quiet,
+                yes,
+                opened,
+            )
             for name, suite in variants.items()
         ]
         runs = [run for run, _ in scored]
@@ -180,6 +201,7 @@ def _score(
     resume: bool,
     quiet: bool,
     yes: bool,
+    opened: Opened,
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import as_read, make_plan, refuse_other_clusters, run_key, run_plan
@@ -197,7 +219,7 @@ def _score(
             "long. To compare only verbs of one piece, add --model-args words=pieces",
             err=True,
         )
-    plan = make_plan(read, suite, score, unknown)
+    plan = replace(make_plan(read, suite, score, unknown), opened=opened)
     confirm_sending(read, plan, out if resume else None, yes=yes, quiet=quiet)
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:

@@ -13,6 +13,7 @@ import click
 from tseval.cli.groups import Command
 from tseval.cli.model_options import DEVICE, MODEL_ARGS, PROMPT, open_chosen, read_arguments
 from tseval.cli.names import MODEL, RUN, SUITE
+from tseval.cli.options import Share
 from tseval.cli.printing import print_hanging
 from tseval.cli.progress import progress_bar
 from tseval.errors import LimitError, RunError
@@ -24,30 +25,6 @@ if TYPE_CHECKING:
     from tseval.verifying import Verification
 
     _Verifier = Callable[[Path, Callable[[int, int], None] | None], Verification]
-
-
-class Share(click.ParamType[float]):
-    """A share of sentences: `1%`, `0.5%` or `all`."""
-
-    name = "SHARE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a share; 1 for all."""
-        if isinstance(value, float):
-            return value
-        text = str(value)
-        try:
-            share = 1.0 if text == "all" else float(text.removesuffix("%")) / (100 if text[-1:] == "%" else 0)
-        except (ValueError, ZeroDivisionError):
-            share = 0.0
-        if not 0 < share <= 1:
-            self.fail(
-                f"{text!r} is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the "
-                "word all.",
-                param,
-                ctx,
-            )
-        return share
 
 
 @click.command(cls=Command)

@@ -29,6 +29,7 @@ from tseval.writing import without_context
 if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.questions.inflection import AskedForms
+    from tseval.runs.opened import Opened
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorer import Scorer
 
@@ -43,6 +44,7 @@ class Plan:
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
         items: The suite with its own sentences, also where `suite` makes questions of pairs of them.
         lengths: What scores are normalised by, one row for each sentence; None where they are not.
+        opened: How the model was opened, for the manifest.
     """
 
     key: RunKey
@@ -55,6 +57,7 @@ class Plan:
     items: Suite
     lengths: pa.Table | None = None
     seconds: float = 0.0
+    opened: Opened | None = None
 
     @property
     def unknown(self) -> Unknown:

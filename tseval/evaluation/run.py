@@ -21,6 +21,7 @@ from tseval.runs import Manifest, RunWriter, start_run
 from tseval.runs.contexts import write_contexts
 from tseval.runs.directory import CONTEXTS_FILE
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
+from tseval.runs.opened import Opened, how_opened
 from tseval.runs.reader import read_run
 from tseval.runs.run import Run
 from tseval.scoring.engine import score_all
@@ -49,6 +50,7 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    opened: Opened | None = None,
 ) -> Run:
     """Score every sentence of a suite and decide what it asks.
 
@@ -67,6 +69,7 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all; where there is none, a notebook
             shows them.
+        opened: How `model` was opened, for the manifest; not needed if `model` is a name.
 
     Raises:
         SuiteError: If `score` or `unknown` is none of these, or the suite does not allow the score.
@@ -75,7 +78,10 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
             not read such sentences, or none of this length.
     """
     suite = suite if isinstance(suite, Suite) else load_suite(suite)
+    if isinstance(model, str | Path):
+        opened = opened or how_opened(model)
     plan = make_plan(as_read(open_model(model), suite, text), suite, score, unknown)
+    plan = replace(plan, opened=opened)
     progress = progress or progress_in_notebook(f"{plan.card.name} on {suite.name}")
     return run_plan(plan, None if out is None else Path(out), resume=resume, progress=progress)
 
@@ -148,5 +154,6 @@ def _score_and_judge(
         warnings=(*warnings_of_run(plan, scored.table, verdicts, left_out), *plan.scorer.warnings),
         versions=software(),
         files={},
+        opened=plan.opened,
     )
     return Run.of(manifest, scored.table, verdicts)

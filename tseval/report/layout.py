@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 RANK_LABEL = "Rank by mean accuracy"
+RANK_OF_ONE_ROW = "Rank by accuracy"
 MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
 EFF_ITEMS = Field("Eff. items", ("n_eff", "fixed"), lambda one: format_n_eff(one[0], fixed=bool(one[1])))
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
@@ -302,6 +303,11 @@ def _single(table: Table, run: Column) -> Grid:
     return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *shown_fields, *people), lines)
 
 
+def shows_means(table: Table) -> bool:
+    """Whether a table of several models shows means: on a leaderboard, a single row is its own mean."""
+    return not table.of_board or len(table.rows) > 1
+
+
 def grid_of_columns(table: Table) -> Grid:
     """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows.
 
@@ -315,20 +321,25 @@ def grid_of_columns(table: Table) -> Grid:
         people = (_of_people(part, human) for human in part.humans)
         return [*(_accuracies(part, column) for column in part.columns), *people]
 
-    lines = [*_body(table, cells_of), MEAN_HEADING]
-    for mean in table.means:
-        of_people = (human_mean(table, human, mean) for human in table.humans)
-        lines.append(Line((_over(table, mean.over), *_means(table, mean), *of_people)))
+    lines = [*_body(table, cells_of)]
+    if shows_means(table):
+        lines.append(MEAN_HEADING)
+        for mean in table.means:
+            of_people = (human_mean(table, human, mean) for human in table.humans)
+            lines.append(Line((_over(table, mean.over), *_means(table, mean), *of_people)))
     lines += _ranks_and_facts(table)  # shorter lines: nothing stands under people
     return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
 
 
 def _ranks_and_facts(table: Table) -> Iterator[Line]:
-    yield Line(("Mean rank, 1 is best",), "section")
-    *parts, whole_table = table.means
-    for mean in parts:
-        yield Line((mean.over, *mean.rank), show=format_mean_rank)
-    yield Line(("Mean arithmetic rank", *whole_table.rank), show=format_mean_rank)
+    if shows_means(table):
+        yield Line(("Mean rank, 1 is best",), "section")
+        *parts, whole_table = table.means
+        for mean in parts:
+            yield Line((mean.over, *mean.rank), show=format_mean_rank)
+        yield Line(("Mean arithmetic rank", *whole_table.rank), show=format_mean_rank)
+    else:
+        yield Line(("Rank and facts",), "section")
     yield from _ranking_lines(table)
     coverages = [
         None
@@ -361,6 +372,8 @@ def _ranking_lines(table: Table) -> list[Line]:
     ends = zip(ranked.low.tolist(), ranked.high.tolist(), strict=True)
     sets = zip(table.overall, ranked.overall.low, ranked.overall.high, strict=True)
     ranks = (None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets)
+    if not shows_means(table):
+        return [Line((RANK_OF_ONE_ROW, *ranks))]
     return [
         Line((interval_heading(), *ends), show=partial(format_interval, decimals=2)),
         Line((RANK_LABEL, *ranks)),

@@ -205,7 +205,10 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
         f"In brackets: the possible ranks of each model, with {confidence_percent()} confidence for all "
         "models together."
     )
-    yield "Intervals of mean ranks are reliable only if models are far apart; ranks in brackets always are."
+    if not table.of_board or len(table.rows) > 1:
+        yield (
+            "Intervals of mean ranks are reliable only if models are far apart; ranks in brackets always are."
+        )
     yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
 
 

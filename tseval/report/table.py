@@ -56,6 +56,7 @@ class Table:
     of runs are cut as the board's are. Ranks, 1 is best, are of the rows that the table defines: those that
     every published board in it lists, or all; `overall` ranks by the mean over these. `means` are over
     dependencies, phenomena, values of features, and all rows last. `unsplit` is the same without a breakdown.
+    `of_board`: a leaderboard shows it, without means and mean ranks if it has a single row.
     """
 
     columns: tuple[Column, ...]
@@ -69,6 +70,7 @@ class Table:
     notes: tuple[str, ...]
     humans: tuple[Column, ...] = ()
     unsplit: Table | None = None
+    of_board: bool = False
 
     @property
     def decimals(self) -> int:
@@ -88,6 +90,12 @@ def build_table(
     table = _infer(_compare(sources, by, humans))
     table = replace(table, unsplit=_compare(sources, ()) if by else None)
     return replace(table, notes=tuple(notes_of(table)))
+
+
+def of_board(table: Table) -> Table:
+    """Return a table as a leaderboard shows it: a single row is its own mean."""
+    shown = replace(table, of_board=True)
+    return replace(shown, notes=tuple(notes_of(shown)))
 
 
 def _compare(

@@ -68,10 +68,24 @@ class SplitSuite:
         return split_words(self.sentences)
 
     @cached_property
+    def numbered_words(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The number of each word, and of each word with the one before it (`numbered`)."""
+        return numbered(self.words)
+
+    @cached_property
     def rows(self) -> NDArray[np.int64]:
         """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
         rows = pc.index_in(all_sentences(self.scored), value_set=self.sentences)
         return cast("NDArray[np.int64]", rows.to_numpy().astype(np.int64))
+
+
+def numbered(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a number for each word, and for each word with the one before it, both (words,)."""
+    ids = words.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    before = np.roll(ids, 1)
+    before[words.starts[words.lengths > 0]] = -1
+    pairs = pa.array((before + 1) * (int(ids.max(initial=0)) + 1) + ids)
+    return ids, pairs.dictionary_encode().indices.to_numpy().astype(np.int64)
 
 
 def suite_of_board(

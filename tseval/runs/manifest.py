@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from tseval.errors import RunError, counted, one_line
 from tseval.formats import ContentError, Json, checked, read_json
 from tseval.questions.unknown import Unknown, UnknownRule
+from tseval.runs.opened import Opened  # noqa: TC001 - manifests are read into it
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
@@ -250,7 +251,8 @@ class Counts:
 class Manifest:
     """What a run says of itself: `manifest.json`, whose every field `docs/run-directory.md` explains.
 
-    A run that stands in no directory has no files; one from before there were seals has none.
+    A run that stands in no directory has no files; one from before there were seals has none. `opened` is
+    how the model was opened; None if it was in memory already.
     """
 
     signature: str
@@ -263,6 +265,7 @@ class Manifest:
     warnings: tuple[str, ...]
     versions: Mapping[str, str | None]
     files: Mapping[str, str]
+    opened: Opened | None = None
     seal: Seal | None = None
 
     def __repr__(self) -> str:
@@ -301,6 +304,10 @@ class Manifest:
                 del cast("dict[str, Json]", mapping["suite"])[name]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
             del cast("dict[str, Json]", mapping["counts"])["n_half_known"]
+        if self.opened is None:  # older manifests, and models from memory
+            del mapping["opened"]
+        else:
+            mapping["opened"] = asdict(self.opened)
         mapping[FIELD] = asdict(self.seal) if self.seal else None
         return {"format": MANIFEST_FORMAT, "status": "complete", **mapping}
 

@@ -27,6 +27,7 @@ from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.formats import ContentError, checked, read_json
 from tseval.processes import python_command, python_environment
 from tseval.report import Table
+from tseval.runs.opened import how_opened
 from tseval.scoring.devices import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.context import in_context
@@ -193,6 +194,7 @@ class UnitScorer:
             out=unit.run,
             resume=True,
             progress=progress,
+            opened=how_opened(unit.model, unit.arguments),
         )
         refuse_other_clusters(run, Path(unit.run), suite)
         counts = run.manifest.counts

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.analysis.intervals import confidence_percent
+from tseval.analysis.estimate_cache import estimates_kept
+from tseval.analysis.intervals import confidence_level, confidence_percent
 from tseval.boards import (
     ENTRY_FOLDERS,
     entry_folders,
@@ -16,14 +17,17 @@ from tseval.boards import (
     read_checks,
     readable_entries,
 )
-from tseval.boards.definition import Definition, read_definition, suite_of
+from tseval.boards.definition import Definition, read_definition
+from tseval.boards.entry_folders import split_suite_of, suites_shared
+from tseval.boards.flags import flags_of
 from tseval.boards.readme import chosen_among, means_over_seeds
 from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
-from tseval.errors import BoardError, first_line
+from tseval.errors import BoardError, first_line, plain
 from tseval.files import read_bytes, write_text, write_whole
 from tseval.report import render
 from tseval.report.numbers import format_interval, format_rank_set, format_rounded_difference, format_share
 from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards
+from tseval.report.table import of_board
 from tseval.runs import DEFINITION, ENTRY_FILE
 from tseval.web.citation import bibtex
 from tseval.web.facts import ModelFacts, facts_of
@@ -66,6 +70,7 @@ def _is_ours(page: Path) -> bool:
         return GENERATOR in file.read(4096)
 
 
+@suites_shared()
 def build_board(board: str, site: Path) -> Path:
     """Write the page of a board, and one for each entry that has evidence; give the page.
 
@@ -73,6 +78,11 @@ def build_board(board: str, site: Path) -> Path:
     """
     bundled = not Path(board).exists() and board in bundled_boards()
     folder = BUNDLED_BOARDS / board if bundled else Path(board)
+    with estimates_kept(f"{folder.resolve()} pages {confidence_level()}"):
+        return _build(board, folder, site)
+
+
+def _build(board: str, folder: Path, site: Path) -> Path:
     below = [] if (folder / DEFINITION).is_file() else boards_below(folder)
     if below:
         return _build_boards(folder, below, site)
@@ -90,15 +100,20 @@ def build_board(board: str, site: Path) -> Path:
         about = replace(about, command=f"{about.command}/{ENTRY_FOLDERS}/*")
     claim_site(site)
     runs_of_columns, table = tabulate_once(sources)
+    table = of_board(table)
     models = [_facts(folder, about, column, definition) for column in table.columns]
     means = None
     if definition is not None and (runs := [run for run in runs_of_columns if run is not None]):
         means = means_over_seeds(definition, [run.for_table() for run in runs])
-        pages = ItemPages(table, suite_of(definition, folder), runs_of_columns)
+        pages = ItemPages(table, split_suite_of(folder, definition).suite, runs_of_columns)
         models = [
             replace(model, items=None if run is None else (f"{ENTRY_FOLDERS}/{model.heading}.html", ""))
             for model, run in zip(models, runs_of_columns, strict=True)
         ]
+    if definition is not None and any(runs_of_columns):
+        split = split_suite_of(folder, definition)
+        flags = flags_of(ranked_folders(folder, definition), split)
+        models = [replace(model, flags=tuple(map(plain, flags.get(model.heading, ())))) for model in models]
     texts: dict[str, str] = {}
     for index, model in enumerate(models):
         if model.items is not None:
@@ -107,7 +122,8 @@ def build_board(board: str, site: Path) -> Path:
     if len(models) > MOST_INLINE:
         about = replace(about, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
         texts |= {"table.csv": render(table, "csv"), "table.tex": render(table, "latex")}
-        texts |= {f"{PAIRS}/{name}.html": page for name, page in pair_pages(about, table, models)}
+        compared = pair_pages(about, table, models, with_tests=len(models) <= MOST_PAIRED)
+        texts |= {f"{PAIRS}/{name}.html": page for name, page in compared}
     if definition is not None and not definition.published:
         texts |= _moved_pages(folder, about) | feed_files(folder, about)
     texts["index.html"] = index_page(replace(about, lacking=lacking), table, models, means)
@@ -118,6 +134,7 @@ def build_board(board: str, site: Path) -> Path:
 
 
 MOST_INLINE = 8  # models, of which all that can be asked stands on one page
+MOST_PAIRED = 50  # models, of which each pair is tested; of more, a command tests a pair when it is wanted
 PAIRS = "pairs"
 
 

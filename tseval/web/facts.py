@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tseval.boards.readme import opening_options
 from tseval.errors import plain
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class ModelFacts:
     """A model of a page.
 
     No badge says how far it was checked on a page of one's own runs. `where` names it in commands; `items`
-    are shown in a file, under names that begin so.
+    are shown in a file, under names that begin so. `opened` has the options that open the model, as a shell
+    reads them; `flags` say what looks implausible in its evidence.
     """
 
     heading: str
@@ -45,6 +47,9 @@ class ModelFacts:
     label: str | None = None
     hidden: Hidden | None = None
     citation: str | None = None
+    fingerprint: str | None = None
+    opened: str | None = None
+    flags: tuple[str, ...] = ()
 
     @property
     def link(self) -> str | None:
@@ -71,7 +76,6 @@ def facts_of(
             "Submitted by": about.submitter,
             "On": about.date,
             "Contact": about.contact,
-            "Fingerprint": entry.fingerprint[:16],
         }
         levels = list(_SHOWN)  # of equal checks the last
         checked = max(reversed(entry.checks), key=lambda check: levels.index(check.level), default=None)
@@ -85,5 +89,7 @@ def facts_of(
         signature=None if column.signature is None else plain(column.signature),
         facts={name: plain(str(text)) for name, text in facts.items() if text},
         where=where,
+        fingerprint=None if entry is None else entry.fingerprint,
+        opened=None if entry is None else plain(opening_options(entry)),
         label=None if entry is None or entry.about.display_name is None else plain(entry.about.display_name),
     )

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from tseval.errors import plain
-from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
+from tseval.report.layout import RANK_LABEL, RANK_OF_ONE_ROW, grid_of_columns, recorded, shows_means
 from tseval.report.numbers import (
     NONE,
     format_interval,
@@ -62,9 +62,9 @@ class PageLine:
 def page_lines(table: Table) -> list[PageLine]:
     """Return the lines of a table as `tseval table` prints it: Table 4 of Bhatt et al. 2020."""
     grid = grid_of_columns(table)
-    n_rows, n_means = len(table.rows), len(table.means)
+    n_rows, n_means = len(table.rows), len(table.means) if shows_means(table) else 0
     parts = [*["body"] * n_rows, *["means"] * n_means, *["ranks"] * n_means]
-    exact = [*_body(table), *_means(table)]
+    exact = [*_body(table), *(_means(table) if n_means else ())]
     lines: list[PageLine] = []
     seen, group = 0, ""
     for line in grid.lines:
@@ -74,7 +74,7 @@ def page_lines(table: Table) -> list[PageLine]:
             group = label if line.kind == "group" else ""
             lines.append(PageLine(line.kind, part, label, group))
             continue
-        if label == RANK_LABEL:
+        if label in (RANK_LABEL, RANK_OF_ONE_ROW):
             part = "rank"
         cells = exact[seen] if seen < len(exact) else []
         cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]

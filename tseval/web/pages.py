@@ -8,11 +8,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from tseval.analysis.comparisons import DEFAULT_MARGIN
+from tseval.boards.flags import NOT_DETECTABLE
 from tseval.report import render
 from tseval.web.breakdown import MOST_VALUES
 from tseval.web.citation import bibtex
 from tseval.web.facts import BADGES, ModelFacts
 from tseval.web.item_choice import N_CLOSEST, N_DRAWN, N_WORST
+from tseval.web.lead import lead
 from tseval.web.lines import N_SHADES, PageLine, hidden_lines, mean_lines, page_lines, people_of
 from tseval.web.pairs import OUTCOMES, Cell, compare_pairs
 from tseval.web.rendering import render_page
@@ -46,6 +48,7 @@ def index_page(
     """Return the page of a table; of some columns the rows from near by stand on the same page."""
     items = items or AllItems()
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
+    of_index = list(dict.fromkeys(name for model in models for name in model.facts))
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
     note = f"{over}; {about.command}"
     return render_page(
@@ -61,10 +64,13 @@ def index_page(
             "people": people_of(table),
             "means": means,
             "mean_lines": [] if means is None else mean_lines(means),
-            "fact_names": list(dict.fromkeys(name for model in models for name in model.facts)),
+            "fact_names": of_index,
+            "lead": lead(about, table),
+            "has_items": any(model.items and model.items[0] for model in models),
+            "not_detectable": NOT_DETECTABLE,
             "badges": BADGES,
-            "over": over,
             "margin": f"{DEFAULT_MARGIN:g}",
+            "on_demand": False,
             "n_shades": N_SHADES,
             "sections": items.sections,
             "blocks": items.blocks,
@@ -95,9 +101,14 @@ def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> 
     return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
 
 
-def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> Iterator[tuple[str, str]]:
-    """Yield a page for each model, on which it is compared with any other: name and page."""
-    pairs = compare_pairs(table)
+def pair_pages(
+    about: PageTopic, table: Table, models: Sequence[ModelFacts], with_tests: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield a page for each model, on which it is compared with any other: name and page.
+
+    Pairs are many: without tests, the page has the command that tests a pair.
+    """
+    pairs = compare_pairs(table) if with_tests else None
     lines = page_lines(table)
     data = _data(about, table, lines, models)
     data |= {"texts": [[cell.text for cell in line.cells] for line in lines if line.kind == "row"]}
@@ -107,8 +118,13 @@ def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> 
             if pairs is None
             else _numbers_of({key: comparisons for key, comparisons in pairs.items() if number in key})
         )
-        context = {**_frame(about), "model": model, "margin": f"{DEFAULT_MARGIN:g}"}
-        page = {**data, "pairs": pairs_of_model, "first": number}
+        context = {
+            **_frame(about),
+            "model": model,
+            "margin": f"{DEFAULT_MARGIN:g}",
+            "on_demand": not with_tests,
+        }
+        page = {**data, "pairs": pairs_of_model, "first": number, "tested": with_tests}
         yield model.heading, render_page("pair.html", {**context, "data": page})
 
 
@@ -147,6 +163,7 @@ def _data(
         "where": [model.where for model in models],
         "against": [shlex.quote(model.heading) for model in models],
         "links": [model.link for model in models],
+        "flags": [bool(model.flags) for model in models],
         "lines": [
             {"kind": line.kind, "part": line.part, "label": line.label, "group": line.group} for line in lines
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from tseval.boards import read_checks
 from tseval.boards.readme import not_yet_run
 from tseval.errors import BoardError
 from tseval.git import opened_repository
+from tseval.runs.board_suite import SUITE_FOLDER, suite_spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,11 +27,12 @@ if TYPE_CHECKING:
 class PageTopic:
     """What a page is over, as others wrote it; `verify` works every number out again.
 
-    `cited` are fields of its BibTeX, `retracted` what was, `waiting` entries of the board that this one
-    renews and has no run of; `beside` says what another board of this life is, with its address. `lacking`
-    is why there are no items; `files` are what may be downloaded, by address, where that lies beside the page
-    instead of in it: pairs of models are then compared on pages of their own. `curves` are those of the
-    trainings whose checkpoints are on it; `at` begins the names of its parts if it is one of several suites.
+    `rescore` scores a sample with the models, and `submit` are the commands that enter a model. `cited` are
+    fields of its BibTeX, `retracted` what was, `waiting` entries of the board that this one renews and has no
+    run of; `beside` says what another board of this life is, with its address. `lacking` is why there are no
+    items; `files` are what may be downloaded, by address, where that lies beside the page instead of in it:
+    pairs of models are then compared on pages of their own. `curves` are those of the trainings whose
+    checkpoints are on it; `at` begins the names of its parts if it is one of several suites.
     """
 
     name: str
@@ -39,6 +42,8 @@ class PageTopic:
     source: str | None = None
     rules: tuple[str, ...] = ()
     verify: str | None = None
+    rescore: str | None = None
+    submit: tuple[str, ...] = ()
     cited: Mapping[str, str | None] = field(default_factory=dict)
     retracted: Mapping[str, Retraction] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
@@ -61,6 +66,8 @@ def topic_of(folder: Path, definition: Definition | None, published: Board | Non
             source=definition.source,
             rules=definition.rules,
             verify=f"tseval verify {shlex.quote(name)}",
+            rescore=None if definition.published else f"tseval board rescore {shlex.quote(name)}",
+            submit=_submitting(folder, definition),
             cited=_cited(folder, definition),
             retracted={} if definition.published else read_checks(folder).retracted,
             waiting=tuple(not_yet_run(folder, definition)),
@@ -84,6 +91,24 @@ def topic_of(folder: Path, definition: Definition | None, published: Board | Non
         title=published.title,
         command=f"tseval table {shlex.quote(name)}",
         source=published.source,
+    )
+
+
+def _submitting(folder: Path, definition: Definition) -> tuple[str, ...]:
+    """Return the commands that enter a model; none if the board takes no runs."""
+    if definition.published or definition.renewed_by is not None:
+        return ()
+    name, suite = folder.resolve().name, definition.suite
+    if (copied := Path(name) / SUITE_FOLDER / Path(suite).name) and (folder.parent / copied).exists():
+        suite = f"./{copied.as_posix()}"
+    elif suite_spec(suite, folder) != suite:
+        suite = f"./{os.path.normpath(Path(name) / suite)}"
+    clone = () if definition.address is None else (f"git clone {shlex.quote(definition.address)}",)
+    return (
+        *clone,
+        f"tseval run --model MODEL --suite {shlex.quote(suite)} --out runs/mine",
+        f"tseval board submit runs/mine {shlex.quote(name)} --weights URL --licence LICENCE "
+        "--training-data TEXT --contains-suite no",
     )
 
 

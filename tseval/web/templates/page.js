@@ -201,7 +201,8 @@ for (const source of document.querySelectorAll("script[data-table]")) {
   const names = [...data.models, ...data.people];
   const compare = (one, other, sign) =>
     one === null || other === null ? (one === null) - (other === null) : sign * (one - other);
-  const ranked = [...data.models.keys()].sort((a, b) => compare(last("means").values[a], last("means").values[b], -1));
+  const overall = last("means") ?? last("body"); // a single row has no mean
+  const ranked = [...data.models.keys()].sort((a, b) => compare(overall.values[a], overall.values[b], -1));
   if ($("board")) drawTable();
   if (data.models.length > 1) comparePairs();
 
@@ -225,6 +226,9 @@ for (const source of document.querySelectorAll("script[data-table]")) {
       cell.replaceChildren(shown);
     });
   });
+
+  // Entries whose evidence looks implausible are marked; the list below the table says why.
+  const marked = (m) => data.flags?.[m] ? `${names[m]} ⚠` : names[m];
 
   // What is sorted by: models by the values of a line or by name, the rows of a group by those of a model.
   const state = { models: null, rows: null };
@@ -255,7 +259,7 @@ for (const source of document.querySelectorAll("script[data-table]")) {
   };
   const header = (label, active, sign, action) => {
     const head = make("th", "", { scope: "col" });
-    const button = make("button", label, { type: "button" });
+    const button = make("button", label, { type: "button", title: label });
     if (active) head.setAttribute("aria-sort", sign < 0 ? "descending" : "ascending");
     button.addEventListener("click", () => {
       action();
@@ -273,7 +277,7 @@ for (const source of document.querySelectorAll("script[data-table]")) {
     head.append(make("th", corner, { scope: "col" }));
     for (const m of models) {
       const active = state.rows?.model === m;
-      head.append(header(names[m], active, state.rows?.sign, () => {
+      head.append(header(marked(m), active, state.rows?.sign, () => {
         state.rows = turned(state.rows, active, -1, { model: m });
       }));
     }
@@ -297,8 +301,8 @@ for (const source of document.querySelectorAll("script[data-table]")) {
   }
 
   const named = (m) => {
-    const head = make("th", data.links[m] ? "" : names[m], { scope: "row" });
-    if (data.links[m]) head.append(make("a", names[m], { href: data.links[m].replace(/-?r$|#r$/, "") }));
+    const head = make("th", data.links[m] ? "" : marked(m), { scope: "row", title: names[m] });
+    if (data.links[m]) head.append(make("a", marked(m), { href: data.links[m].replace(/-?r$|#r$/, "") }));
     return head;
   };
 
@@ -397,7 +401,8 @@ for (const source of document.querySelectorAll("script[data-table]")) {
   });
 
   for (const name of new Set(rows.filter((line) => line.part === "body").map((line) => line.group))) $("phenomenon").append(make("option", name, { value: name }));
-  const orders = { accuracy: [last("means"), -1, "mean accuracy"], rank: [last("ranks"), 1, "mean rank"] };
+  const orders = { accuracy: [overall, -1, last("means") ? "mean accuracy" : "accuracy"] };
+  if (last("ranks")) orders.rank = [last("ranks"), 1, "mean rank"];
   for (const [value, [, , label]] of Object.entries(orders)) $("order").append(make("option", label, { value }));
   const orderBy = (value) => {
     state.models = value in orders ? { line: orders[value][0], sign: orders[value][1] } : value === "board" ? null : value;
@@ -438,7 +443,9 @@ for (const source of document.querySelectorAll("script[data-table]")) {
     event.preventDefault();
     table.querySelector('.v[tabindex="0"]')?.focus();
   });
-  $("controls").hidden = false;
+  $("controls").hidden = $("choices").hidden = false;
+  // On a small screen the table comes first, and what changes it is folded.
+  if (innerWidth <= 640) $("choices").open = false;
   recall();
   draw();
   }
@@ -488,16 +495,16 @@ for (const source of document.querySelectorAll("script[data-table]")) {
       return row;
     });
     $("pair").tBodies[0].replaceChildren(...body);
-    const all = found.at(-1), [one, other] = [names[first], names[second]];
+    const all = found.at(-1) ?? null, [one, other] = [names[first], names[second]];
     const heads = $("pair").tHead.rows[0].cells;
     for (const [place, text] of [[1, one], [2, other], [6, `${one} is`]]) heads[place].textContent = text;
     $("pair").caption.textContent = `${one} less ${other}`;
-    const over = () => `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${one}`;
+    const over = () => last("means") ? `Over ${overall.label.toLowerCase()}, ${one}` : `In ${overall.label}, ${one}`;
     $("said").textContent = first === second ? "Choose two different models."
       : all?.word === "same verdicts" ? `${over()} has the same verdicts as ${other}, item by item; with other words the difference is ${thousandths(all.low)} to ${thousandths(all.high)}.` : all
       ? `${over()} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, ${confidence} interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
       : `${one} and ${other}: differences of what is printed.`;
-    const where = data.where && first !== second && data.pairs ? [data.where[first], data.where[second], data.against[second]] : null;
+    const where = data.where && first !== second && (data.pairs || data.tested === false) ? [data.where[first], data.where[second], data.against[second]] : null;
     $("pair-command").textContent = where ? `tseval table ${where[0]} ${where[1]} --against ${where[2]}` : "";
   }
   const others = "first" in data ? ranked.filter((one) => one !== data.first) : ranked;
@@ -528,4 +535,19 @@ for (const source of document.querySelectorAll("script[data-table]")) {
     });
     $("downloads").hidden = false;
   }
+}
+
+// A table that is wider than the screen says so, and the keyboard can scroll it.
+for (const area of document.querySelectorAll(".scroll")) {
+  const hint = make("p", "Scroll sideways to see more columns.", { class: "hint" });
+  hint.hidden = true;
+  area.before(hint);
+  const update = () => {
+    const wide = area.scrollWidth > area.clientWidth + 1;
+    hint.hidden = !wide;
+    const name = area.querySelector("caption")?.textContent ?? "Table";
+    const attributes = { tabindex: "0", role: "region", "aria-label": name };
+    for (const [key, value] of Object.entries(attributes)) wide ? area.setAttribute(key, value) : area.removeAttribute(key);
+  };
+  new ResizeObserver(update).observe(area.querySelector("table") ?? area);
 }

@@ -1,0 +1,81 @@
+"""Estimates from the cache are those that are computed, and follow what they are of."""
+
+import json
+
+import numpy as np
+import pytest
+from drawn_items import crossed, design_of
+
+from tseval.analysis import estimates
+from tseval.analysis.estimate_cache import estimates_kept
+from tseval.analysis.estimates import estimate
+from tseval.analysis.intervals import at_confidence
+from tseval.files import cache_folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return cache_folder() / "estimates"
+
+
+@pytest.fixture
+def items():
+    draw = np.random.default_rng(0)
+    design = design_of(crossed(8, 9))
+    return draw.random(72) < 0.7, draw.random(72) < 0.9, design
+
+
+def counted(monkeypatch):
+    """Count what is computed."""
+    calls, compute = [], estimates._estimate
+    monkeypatch.setattr(estimates, "_estimate", lambda *given: (calls.append(1), compute(*given))[1])
+    return calls
+
+
+def test_an_estimate_from_the_cache_is_the_computed_one_bit_for_bit(items, monkeypatch):
+    expected = estimate(*items)
+    calls = counted(monkeypatch)
+    for _ in range(2):
+        with estimates_kept("board"):
+            assert estimate(*items) == expected
+            assert estimate(*items) == expected
+    assert len(calls) == 1
+
+
+def test_other_verdicts_items_boards_or_levels_are_computed_again(items, monkeypatch):
+    correct, decidable, design = items
+    with estimates_kept("board"):
+        estimate(*items)
+    calls = counted(monkeypatch)
+    for given in ((~correct, decidable, design), (correct, ~decidable, design),
+                  (correct, decidable, design_of(crossed(9, 8)))):  # fmt: skip
+        with estimates_kept("board"):
+            assert estimate(*given) == estimates._estimate(*given)
+    with estimates_kept("another"):
+        estimate(*items)
+    with estimates_kept("board"), at_confidence(0.9):
+        assert estimate(*items) == estimates._estimate(*items)
+    assert len(calls) == 9
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": ', b"\xff"])
+def test_a_damaged_cache_is_no_cache(items, cache, content):
+    with estimates_kept("board"):
+        expected = estimate(*items)
+    (file,) = cache.iterdir()
+    file.write_bytes(content)
+    with estimates_kept("board"):
+        assert estimate(*items) == expected
+    assert len(json.loads(file.read_bytes())) == 1
+
+
+def test_nothing_is_kept_for_models_that_are_gone(items, cache):
+    correct, decidable, design = items
+    with estimates_kept("board"):
+        estimate(*items)
+        estimate(~correct, decidable, design)
+    with estimates_kept("board"):
+        estimate(*items)
+    (file,) = cache.iterdir()
+    assert len(json.loads(file.read_bytes())) == 1

@@ -1,0 +1,96 @@
+"""What looks wrong with the entries of a board, for its maintainer and for readers of its page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.boards.copies import Numbers, copies, sampled_places
+from tseval.boards.entry import read_entry
+from tseval.boards.implausible import implausible, nodes_of
+from tseval.errors import BoardError, EvidenceError, LimitError, RunError
+from tseval.evidence.file_format import read_evidence
+from tseval.evidence.prefixes import mark_nodes
+from tseval.runs.entry import evidence_of
+from tseval.runs.manifest import Manifest, load_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tseval.evidence.record import Evidence
+    from tseval.runs.board_suite import SplitSuite
+
+# What none of these checks can find; the page of a board says the same.
+NOT_DETECTABLE = (
+    "an entry with another name than its model has",
+    "a model that was trained on the sentences of the suite, if there is no hidden version of the suite",
+    "false facts about licence, training data, seeds, authors and dates",
+    "the best of many seeds, of which the author states only one",
+    "changed log-probabilities that stay plausible, until somebody scores the sentences again with the model",
+    "the numbers of another model with noise that is larger than the noise of rounding",
+)
+
+
+def flags_of(
+    folders: Sequence[Path], split: SplitSuite, names: Iterable[str] = ()
+) -> Mapping[str, list[str]]:
+    """Return what looks wrong with entries, by name; of all, or of those that are named with the others.
+
+    Entries that cannot be read are left out: `tseval board check` reports them.
+    """
+    chosen = {*names}
+    flags: dict[str, list[str]] = defaultdict(list)
+    read: list[tuple[str, Numbers]] = []
+    places = sampled_places(_n_shared(split), split.suite.digest)
+    for folder in folders:
+        try:
+            manifest = load_manifest(folder)
+            if not isinstance(manifest, Manifest):
+                continue
+            evidence, entry = read_evidence(evidence_of(folder, manifest)), read_entry(folder)
+        except (BoardError, EvidenceError, LimitError, RunError):
+            continue
+        if not chosen or folder.name in chosen:
+            flags[folder.name] += implausible(manifest, evidence, split, len(entry.rows))
+        load = partial(_load, folder, manifest, split)
+        values = _at_shared_places(evidence, split)
+        sample = values[places] if len(values) == _n_shared(split) else values
+        numbers = Numbers(folder.name, manifest.key.fingerprint, sample, load)
+        read.append((entry.about.date or "", numbers))
+    # Who came first is no copy.
+    read.sort(key=lambda dated: dated[0])
+    for together, why in copies([numbers for _, numbers in read]):
+        if not chosen or chosen & {*together}:
+            flags[together[0]].append(why)
+    return {name: found for name, found in flags.items() if found}
+
+
+def _load(folder: Path, manifest: Manifest, split: SplitSuite) -> NDArray[np.float64]:
+    return _at_shared_places(read_evidence(evidence_of(folder, manifest)), split)
+
+
+def _n_shared(split: SplitSuite) -> int:
+    return int(_is_shared_place(split).sum())
+
+
+def _is_shared_place(split: SplitSuite) -> NDArray[np.bool_]:
+    """Mark the words that are a node of every causal model's evidence, (words,)."""
+    return mark_nodes(split.words, split.words.shared)
+
+
+def _at_shared_places(evidence: Evidence, split: SplitSuite) -> NDArray[np.float64]:
+    """Return the log-probabilities at the nodes that the evidence of every causal model has.
+
+    A model that computed a prefix again has more nodes. Evidence of another kind is returned as it is.
+    """
+    values = np.asarray(evidence.table["logprob"]).astype(np.float64)
+    nodes = None if evidence.too_long else nodes_of(evidence, split)
+    if nodes is None:
+        return values
+    return values[_is_shared_place(split)[nodes.positions]]

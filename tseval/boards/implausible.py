@@ -1,0 +1,185 @@
+"""Evidence that no language model gives: constant, blind to context, or too good for its perplexity.
+
+Each finding is a warning: a maintainer looks at the entry, and scores it again with its model. The limits
+were set so that no honest entry of the boards that come with tseval comes near them
+(docs/results/forgeries.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.evidence.prefixes import mark_nodes, split_words
+from tseval.evidence.restoring import readable
+from tseval.runs.board_suite import numbered
+from tseval.verifying.plausible import BY_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from tseval.evidence.record import Evidence
+    from tseval.runs.board_suite import SplitSuite
+    from tseval.runs.manifest import Manifest
+
+    _Rows = NDArray[np.int64]
+
+
+LEAST_NUMBERS = 20  # below which nothing can be said
+LEAST_FOR_WORDS = 200
+# Honest models: the word explains from .74 to .97 of the variance of log-probabilities, the word with the
+# one before it at most .993.
+UNIGRAM, BIGRAM, WITHOUT_WORDS = 0.995, 0.9999, 0.2
+# Honest models: perplexity on the suite over the stated one is from 1.9 to 37.
+LEAST_RATIO, MOST_RATIO = 1 / 20, 1_000
+# Language models with a perplexity above 30 are right on nine tenths, at most, of a suite of many
+# constructions.
+MANY_ROWS, MANY_CONTRASTS, LOW_PERPLEXITY, HIGH_ACCURACY = 5, 1_000, 30, 0.97
+UNINFORMED_ACCURACY = 0.8
+LARGEST_PERPLEXITY = 1e12
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The words that the rows of evidence are of.
+
+    Attributes:
+        positions: Place of each row's word among the words of all sentences, (rows,).
+        word: Number of the word, (rows,).
+        pair: Number of the word with the word before it, (rows,).
+    """
+
+    positions: _Rows
+    word: _Rows
+    pair: _Rows
+
+
+def nodes_of(evidence: Evidence, split: SplitSuite) -> Nodes | None:
+    """Find the word of each row of evidence; None where rows are no words, or do not fit the suite."""
+    if evidence.unit == "sentence":
+        return None
+    words = split.words
+    if evidence.too_long:
+        words = split_words(readable(evidence, split.sentences)[0])
+    ids, pairs = split.numbered_words if words is split.words else numbered(words)
+    is_node = np.ones(len(ids), dtype=np.bool_)
+    if evidence.unit == "prefix":
+        shared = words.shared.copy()
+        for row, n_shared in evidence.apart.items():
+            if 0 <= row < len(shared):
+                shared[row] = n_shared
+        is_node = mark_nodes(words, shared)
+    positions = np.flatnonzero(is_node)
+    if len(positions) != evidence.table.num_rows:
+        return None
+    return Nodes(positions, ids[positions], pairs[positions])
+
+
+def implausible(manifest: Manifest, evidence: Evidence, split: SplitSuite, n_rows: int) -> list[str]:
+    """Say what in an entry no language model gives, one sentence each; `n_rows` is of the table."""
+    return [
+        *_numbers(manifest, evidence, nodes_of(evidence, split)),
+        *_accuracy(manifest, evidence, n_rows),
+    ]
+
+
+def _numbers(manifest: Manifest, evidence: Evidence, nodes: Nodes | None) -> Iterator[str]:
+    """Look at the numbers alone, then at how they depend on words."""
+    values = np.asarray(evidence.table["logprob"]).astype(np.float64)
+    is_given = "task" in manifest.key.protocol  # a classifier: words before its answer have 0
+    own = values[values != 0] if is_given else values
+    if len(own) < LEAST_NUMBERS:
+        return
+    distinct = np.unique(np.round(own, 4))
+    if len(distinct) == 1:
+        yield f"each of its {len(own):,} log-probabilities is {distinct[0]:.4g}"
+        return
+    if manifest.model.kind == "oracle":  # an ideal model of a formal language
+        return
+    knows_words = nodes is not None and not is_given and len(own) >= LEAST_FOR_WORDS
+    by_word = _explained(nodes.word, values) if nodes is not None and knows_words else 0.5
+    if by_word >= UNIGRAM:
+        yield (
+            f"the word alone explains {_percent(by_word)} of its log-probabilities: they do not depend on "
+            "the context, as in a unigram model"
+        )
+        return
+    if len(distinct) <= 2 * len(own) ** 0.5:
+        yield f"its {len(own):,} log-probabilities have only {len(distinct):,} different values"
+        return
+    if nodes is None or not knows_words:
+        return
+    if manifest.model.kind != "ngram" and (by_pair := _explained(nodes.pair, values)) >= BIGRAM:
+        yield (
+            f"a word and the word before it explain {_percent(by_pair)} of its log-probabilities, as in a "
+            "bigram model"
+        )
+    elif by_word < WITHOUT_WORDS and "right" not in evidence.table.column_names:
+        yield (
+            f"the word explains only {_percent(by_word)} of its log-probabilities: they look like random "
+            "numbers"
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{max(0.0, share):.2%}"
+
+
+def _explained(groups: _Rows, values: NDArray[np.float64]) -> float:
+    """Return the share of variance between groups, over groups of at least two values; 0 without any."""
+    size = np.bincount(groups)
+    mean = np.bincount(groups, values) / np.maximum(size, 1)
+    kept = size[groups] > 1
+    if kept.sum() < LEAST_FOR_WORDS:
+        return 0.5
+    chosen = values[kept]
+    total = float(((chosen - chosen.mean()) ** 2).sum())
+    return 1 - float(((chosen - mean[groups][kept]) ** 2).sum()) / total if total else 1.0
+
+
+def _accuracy(manifest: Manifest, evidence: Evidence, n_rows: int) -> Iterator[str]:
+    """Hold accuracy and evidence to the perplexity that the entry states of its validation text."""
+    stated = manifest.model.details.get("validation_perplexity")
+    if not isinstance(stated, int | float) or isinstance(stated, bool):
+        return
+    if stated > LARGEST_PERPLEXITY:  # also a whole number that no float can hold
+        yield f"it states a perplexity above {LARGEST_PERPLEXITY:.0e}"
+        return
+    if not stated > 1:
+        yield f"it states a perplexity of {stated:.4g}, but a perplexity is above 1"
+        return
+    counts = manifest.counts
+    decided = counts.contrasts - counts.undecidable
+    accuracy = counts.correct / decided if decided else 0.0
+    size = manifest.model.details.get("vocabulary")
+    if isinstance(size, int) and stated >= size and accuracy >= UNINFORMED_ACCURACY:
+        yield (
+            f"it is right on {accuracy:.1%} of the contrasts, but its stated perplexity of {stated:.4g} is "
+            f"that of a model that guesses among its {size:,} words"
+        )
+    elif (
+        manifest.model.kind in BY_WORDS
+        and n_rows >= MANY_ROWS
+        and decided >= MANY_CONTRASTS
+        and stated > LOW_PERPLEXITY
+        and accuracy >= HIGH_ACCURACY
+    ):
+        yield (
+            f"it is right on {accuracy:.1%} of {decided:,} contrasts with a stated perplexity of "
+            f"{stated:.4g}: language models with a perplexity above {LOW_PERPLEXITY} are right on about 90% "
+            "at most"
+        )
+    if evidence.unit == "sentence" or manifest.model.kind not in BY_WORDS:
+        return
+    values = np.asarray(evidence.table["logprob"]).astype(np.float64)
+    if len(values) >= LEAST_FOR_WORDS:
+        here = float(np.exp(min(-values.mean(), 700.0)))
+        if not stated * LEAST_RATIO <= here <= stated * MOST_RATIO:
+            yield (
+                f"its perplexity on the suite is {here:.3g}, but it states {stated:.4g} on its validation "
+                "text"
+            )

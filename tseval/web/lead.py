@@ -1,0 +1,54 @@
+"""The first sentences of a page: what is measured, and how to read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.errors import counted
+
+if TYPE_CHECKING:
+    from tseval.report.table import Table
+    from tseval.web.topic import PageTopic
+
+
+# What the items are and when a model is right, by score (`tseval.questions.SCORES`).
+_PAIRS = "pairs of sentences: one is grammatical, the other is not"
+_HOW = {
+    "sentence": (_PAIRS, "A model is right if it gives the grammatical sentence the higher probability."),
+    "mean": (
+        _PAIRS,
+        "A model is right if it gives the grammatical sentence the higher probability per word.",
+    ),
+    "critical": (_PAIRS, "A model is right if it gives the word that is grammatical the higher probability."),
+    "ending": (_PAIRS, "A model is right if it gives the grammatical ending the higher probability."),
+    "regions": (
+        "predictions about the words of sentences",
+        "A model is right if its surprisal at these words is as the theory predicts.",
+    ),
+    "choices": (
+        "places inside strings of a formal language",
+        "A model is right if it gives the symbols that may follow more probability than the others.",
+    ),
+    "inflection": (
+        "beginnings of sentences",
+        "A model is right if it gives the verb form that agrees the higher probability.",
+    ),
+}
+_OTHER = ("pairs of sentences", "A model is right if the better sentence has the higher score.")
+
+
+def lead(about: PageTopic, table: Table) -> str:
+    """Return what is measured and how to read it, in two or three short sentences."""
+    column = table.columns[0]
+    things, right = _HOW.get(column.score, _OTHER)
+    n_items = int(column.rows["n_items"].fillna(0).sum()) if "n_items" in column.rows else 0
+    over = f"{n_items:,} {things}" if n_items else things
+    models = counted(len(table.columns), "language model")
+    if (
+        table.columns[0].published
+        and about.source
+        and about.source != about.title
+        and len(about.source) < 120
+    ):
+        models += f" from {about.source}"
+    return f"{models} on {over}. {right} Each number is the share that is right: 1 is best."
