@@ -94,7 +94,7 @@ def test_a_page_opens_with_what_is_measured_and_folds_digests(open_page, sites):
     assert first.startswith(
         "3 language models on 640 pairs of sentences: one is grammatical, the other is not."
     )
-    assert first.endswith("Each number is the share that is right: 1 is best.")
+    assert first.endswith("Each number is the share that is right: 1 is best, 0.5 is guessing.")
     seen = page.locator("body").inner_text()
     assert not re.search(r"\b[0-9a-f]{12,}\b", seen.partition("@misc")[0])
     page.get_by_text("Suite, source and digests").click()

@@ -29,12 +29,21 @@ _HOW = {
         "places inside strings of a formal language",
         "A model is right if it gives the symbols that may follow more probability than the others.",
     ),
+    "prompt": (
+        _PAIRS,
+        "A model is right if it says in both orders that the grammatical sentence is the better one.",
+    ),
     "inflection": (
         "beginnings of sentences",
         "A model is right if it gives the verb form that agrees the higher probability.",
     ),
 }
 _OTHER = ("pairs of sentences", "A model is right if the better sentence has the higher score.")
+# What a model has that guesses, where one of two must be chosen; of a prompt, the same one in both orders.
+_GUESSED = {
+    **dict.fromkeys(("sentence", "mean", "critical", "ending", "inflection"), "0.5"),
+    "prompt": "0.25",
+}
 
 
 def lead(about: PageTopic, table: Table) -> str:
@@ -51,4 +60,5 @@ def lead(about: PageTopic, table: Table) -> str:
         and len(about.source) < 120
     ):
         models += f" from {about.source}"
-    return f"{models} on {over}. {right} Each number is the share that is right: 1 is best."
+    guessed = f", {_GUESSED[column.score]} is guessing" if column.score in _GUESSED else ""
+    return f"{models} on {over}. {right} Each number is the share that is right: 1 is best{guessed}."
