@@ -121,18 +121,18 @@ class GRU(FusedCell):
 
 
 class LSTM(FusedCell):
-    """LSTM with forget gate, on torch's own fused layer where f is tanh.
+    """LSTM with forget gate, on torch's own fused layer where φ is tanh.
 
     i, f, o = σ(W h_{t-1} + U x_t + b), one matrix each
     g       = tanh(W_g h_{t-1} + U_g x_t + b_g)
     c_t     = f ∘ c_{t-1} + i ∘ g
-    h_t     = o ∘ f(c_t), or with a projection P o ∘ f(c_t)
+    h_t     = o ∘ φ(c_t), or with a projection P o ∘ φ(c_t)
 
     Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000; Sak et al. 2014 for P. The state is (h, c), the
     gates are stored in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
 
     Args:
-        activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, whose g has
+        activation: φ, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, whose g has
             tanh too.
         projection: Width to which h is projected; 0 for none.
     """
