@@ -8,6 +8,7 @@ from pathlib import Path
 import conllu
 import pytest
 from in_process import refuse, succeed
+from small_treebanks import treebank
 from supplied import TREEBANK_SAMPLE, TREEBANKS
 
 from tseval.errors import SuiteError
@@ -145,24 +146,6 @@ def test_attractors_and_distances_are_those_of_a_plain_loop():
         found = row["good"], row["target"], signed, row["n_intervening"], row["n_attractors"]
         assert found in expected
     assert {row["n_attractors"] for row in rows} > {0}
-
-
-HEAD = "# sent_id = {0}\n# text = {0}\n"
-
-
-def treebank(tmp_path, *lines):
-    """One-sentence trees, each word as form/lemma/upos/features/head/relation[/misc]."""
-    blocks = []
-    for number, line in enumerate(lines):
-        rows = []
-        for at, cells in enumerate(line.split(), 1):
-            form, lemma, upos, feats, head, relation, *misc = cells.split("/")
-            row = [str(at), form, lemma, upos, "_", feats, head, relation, "_", *(misc or ["_"])]
-            rows.append("\t".join(row))
-        blocks.append(HEAD.format(f"s{number}") + "\n".join(rows) + "\n\n")
-    path = tmp_path / "t.conllu"
-    path.write_text("".join(blocks), "utf-8")
-    return path
 
 
 SINGULAR = (

@@ -42,6 +42,7 @@ class Phenomenon:
     controller_free: frozenset[str]  # and its controller
     surroundings: bool  # the form depends on the determiner: German adjectives
     never: frozenset[str]  # new values with which the word may stand by itself: nuorena, young
+    least: int  # how often a governor must be seen before it is known which values it takes
     keeps_ending: bool  # the ending of the form says more than the features do: Basque verbs
 
     @property
@@ -114,6 +115,7 @@ def read_phenomenon(
         controller_free=free[1],
         surroundings=file.notes.get("surroundings") == "determiner",
         never=frozenset(re.findall(r"\w+", file.notes.get("never", ""))),
+        least=int(file.notes.get("least", "0")),
         keeps_ending=file.notes.get("keep") == "ending",
     )
 
@@ -150,9 +152,11 @@ def _read_changes(stated: str) -> tuple[str, tuple[Change, ...]]:
 
 # What words may be read as by default: all but the person, which pronouns fix.
 _FREE = frozenset(
-    ("Number", "Gender", "Case", "Animacy", "Definite", "Mood", "Tense", "Aspect", "Degree")
-    + ("Number[psor]", "Person[psor]")
-)
+    [
+        "Number", "Gender", "Case", "Animacy", "Definite", "Mood", "Tense", "Aspect", "Degree",
+        "Number[psor]", "Person[psor]",
+    ]
+)  # fmt: skip
 
 
 def _read_free(

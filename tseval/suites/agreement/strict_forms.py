@@ -202,8 +202,11 @@ def _choose(
             if not _sounds_right(place, readings.lists[0], other, reading):
                 reason = NEXT_SOUND
                 continue
+            if phenomenon.surroundings and _other_declension(readings.lists[0], place, other, reading):
+                reason = DECLENSION
+                continue
             kept = _kept_ending(form, other) if phenomenon.keeps_ending else 0
-            if phenomenon.keeps_ending and kept < min(3, len(form) - 1):
+            if phenomenon.keeps_ending and kept < min(3, len(form) - 1, len(other) - 1):
                 reason = ENDING
                 continue
             scores[other, reading, origin] = kept, times
@@ -253,8 +256,6 @@ def _problem(place: Place, phenomenon: Phenomenon, readings: Readings, candidate
             return UNLIKELY
     if problem := _next_to_the_word_before(place, words, candidate):
         return problem
-    if phenomenon.surroundings and _other_declension(words, place, candidate):
-        return DECLENSION
     return _right_reading(place, phenomenon, readings, candidate)
 
 
@@ -280,14 +281,14 @@ def _without_marks(form: str) -> str:
                    and not "\u064b" <= letter <= "\u0652")  # fmt: skip
 
 
-def _other_declension(words: WordList, place: Place, candidate: Candidate) -> bool:
+def _other_declension(words: WordList, place: Place, other: str, reading: Reading) -> bool:
     """Check whether adjectives after such a determiner end otherwise: *der erste*, but *ein erster*."""
-    by_determiner = words.declension.get((place.word.values.get(UPOS, ""), candidate.reading), {})
+    by_determiner = words.declension.get((place.word.values.get(UPOS, ""), reading), {})
     total = sum(by_determiner.values(), Counter[str]())
     if not words.has_declensions() or not total or total.most_common(1)[0][1] > 0.9 * total.total():
         return False
     seen = by_determiner.get(determiner_of(place.words, place.at), Counter[str]())
-    return seen[candidate.form[-1]] < 0.5 * max(seen.total(), 1)
+    return seen[other[-1]] < 0.5 * max(seen.total(), 1)
 
 
 def _possible(

@@ -47,7 +47,7 @@ JOINED = "written together with another word"
 TYPO = "marked as a typo"
 BOTH = "its governor also occurs with the other value"
 NO_MATCH = "the request matches no word"
-RARE_GOVERNOR, ENOUGH = "its governor is too rare to say which values it takes", 12
+RARE_GOVERNOR = "its governor is too rare to say which values it takes"
 MAY_BE = "may be"  # of a row while it is made: other values that the new form may have
 
 
@@ -193,7 +193,7 @@ def _governed(wanted: _Wanted) -> list[dict[str, Any]]:
         lemma, values = row["controller.entry"], [*row["other_value"].split("|"), *row.pop(MAY_BE, ())]
         if any((lemma, value) in seen for value in values):
             wanted.left_out[BOTH] += 1
-        elif strict and times[lemma] < ENOUGH:
+        elif strict and times[lemma] < wanted.phenomenon.least:
             wanted.left_out[RARE_GOVERNOR] += 1
         else:
             sure.append(row)

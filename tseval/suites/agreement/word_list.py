@@ -99,6 +99,8 @@ class WordList:
     def add(self, tree: Tree) -> None:
         """Note the words of a sentence."""
         words = tree.words
+        # Words before the last of those that are written as one may have forms of their own there.
+        inside = {at for _, _, first, end in tree.pieces for at in range(first, end - 1)}
         joined = {at for first, end, _ in tree.contracted() for at in range(first, end - 1)}
         for at, word in enumerate(words):
             form = lowered(word.values[FORM])
@@ -114,16 +116,17 @@ class WordList:
             if is_elided(form):
                 self.elided.add(word.values.get(LEMMA, form))
             if LEMMA in word.values and word.values.get("Typo") != "Yes":
-                self._add_word(words, at, form)
+                self._add_word(words, at, form, at not in inside)
 
-    def _add_word(self, words: Sequence[Word], at: int, form: str) -> None:
+    def _add_word(self, words: Sequence[Word], at: int, form: str, alone: bool) -> None:
         word = words[at]
         entry, reading = entry_of(word), reading_of(word)
-        self.forms.setdefault(entry, {}).setdefault(reading, Counter())[form] += 1
         self.readings.setdefault((form, entry[1]), Counter())[entry[0], reading] += 1
         self.bundles.setdefault(entry[1], set()).add(reading)
-        lemmas = self.classes.setdefault((entry[1], reading, form[-LAST:]), {})
-        lemmas.setdefault(entry[0], set()).add(form)
+        if alone:
+            self.forms.setdefault(entry, {}).setdefault(reading, Counter())[form] += 1
+            lemmas = self.classes.setdefault((entry[1], reading, form[-LAST:]), {})
+            lemmas.setdefault(entry[0], set()).add(form)
         if entry[1] == "ADJ":
             by_determiner = self.declension.setdefault((entry[1], reading), defaultdict(Counter))
             by_determiner[determiner_of(words, at)][form[-1]] += 1
