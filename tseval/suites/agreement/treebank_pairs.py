@@ -130,7 +130,7 @@ def list_phenomena(
 def _why_not_more(pairs: TreebankPairs | None, problem: str | None) -> str:
     if pairs is None:
         return str(problem).partition("\n")[0]
-    return reasons_listed(pairs.left_out) if pairs.n_matches else NO_MATCH
+    return reasons_listed(Counter(dict(pairs.left_out.most_common(3)))) if pairs.n_matches else NO_MATCH
 
 
 def _wanted(
