@@ -7,19 +7,20 @@ because other feminine nouns in *-my* have one form for both.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tseval.suites.agreement.forms import lowered
 from tseval.suites.agreement.requests import FORM
-from tseval.suites.agreement.word_list import entry_of, reading_of
+from tseval.suites.agreement.word_list import Reading, entry_of, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tseval.suites.agreement.requests import Word
     from tseval.suites.agreement.unimorph import ListedForms
-    from tseval.suites.agreement.word_list import Entry, Reading, WordList
+    from tseval.suites.agreement.word_list import Entry, WordList
 
 # The features in which words agree.
 AGREEING = ("Number", "Gender", "Person", "Case", "Animacy", "Definite")
@@ -67,8 +68,8 @@ class Readings:
     ) -> Iterator[Mapping[str, str]]:
         lemma, upos = entry
         for words in self.lists:
-            counts = words.readings.get((form, upos), {})
-            total = sum(counts.values())
+            counts = words.readings.get((form, upos), Counter[tuple[str, Reading]]())
+            total = counts.total()
             for (its_lemma, reading), n in counts.items():
                 if its_lemma == lemma and not (total >= FREQUENT and n < RARE * total):
                     yield dict(reading)

@@ -80,19 +80,15 @@ def strict_forms(
     place: Place, phenomenon: Phenomenon, readings: Readings
 ) -> tuple[list[OtherForm], str | None]:
     """Return the forms of a word with other values that are surely wrong, or say why none is."""
-    reason = NO_FORM
+    reason: str = NO_FORM
     forms: dict[str, tuple[list[str], Candidate]] = {}
     for group in _candidates(place, phenomenon, readings):
-        candidate, problem = _choose(place, phenomenon, readings, group)
-        if candidate is not None:
-            problem = _problem(place, phenomenon, readings, candidate)
+        candidate, why_none = _choose(place, phenomenon, readings, group)
+        problem = why_none if candidate is None else _problem(place, phenomenon, readings, candidate)
         if candidate is None or problem is not None:
             reason = problem or reason
             continue
         forms.setdefault(candidate.form, ([], candidate))[0].append(candidate.value)
-    by_value = Counter(value for values, _ in forms.values() for value in values)
-    if any(n > 1 for n in by_value.values()):
-        return [], SEVERAL
     found = [
         OtherForm(
             "|".join(values),
@@ -126,8 +122,8 @@ def _candidates(
             for value, forms in table.of(word).items():
                 wanted = phenomenon.value
                 if value != word.values[phenomenon.feature] and wanted in {None, value}:
-                    reading = dict(reading_of(word)) | {phenomenon.feature: value}
-                    row = tuple(sorted(reading.items())), Counter(forms), table.origin
+                    features = dict(reading_of(word)) | {phenomenon.feature: value}
+                    row = tuple(sorted(features.items())), Counter(forms), table.origin
                     by_value.setdefault(value, [row])
     for value, row in _by_analogy(place, phenomenon, readings.lists[0]):
         by_value.setdefault(value, [row])
@@ -266,7 +262,7 @@ def _next_to_the_word_before(place: Place, words: WordList, candidate: Candidate
     form, other = lowered(place.word.values[FORM]), candidate.form
     before = place.words[place.at - 1]
     previous = lowered(before.values[FORM])
-    siblings = words.forms.get(entry_of(before), {}).get(reading_of(before), {})
+    siblings = words.forms.get(entry_of(before), {}).get(reading_of(before), Counter[str]())
     if is_elided(form) or (before.values.get(LEMMA) in words.elided and not sound_alike(form, other)):
         return EUPHONY
     if len(siblings) > 1 and not words.before.get(previous, Counter[str]())[onset(other)]:

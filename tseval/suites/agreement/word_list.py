@@ -149,7 +149,7 @@ class WordList:
 
     def varies(self, entry: Entry, reading: Reading) -> bool:
         """Check whether a word has several forms of one reading, of which the next sound takes its own."""
-        seen = self.forms.get(entry, {}).get(reading, {})
+        seen = self.forms.get(entry, {}).get(reading, Counter[str]())
         onsets = [self.before.get(form, Counter[str]()).keys() - {""} for form in seen]
         return len(seen) > 1 and (
             any(map(is_elided, seen)) or any(a and b and not a & b for a in onsets for b in onsets)
@@ -177,19 +177,26 @@ class WordList:
     def by_analogy(self, upos: str, one: Reading, other: Reading, form: str) -> str | None:
         """Return the form that a word has in another reading if all words that end as it does change alike.
 
-        Turkish *başladı, başladılar*: of at least four other lemmas with forms in *-adı*, all have *-adılar*.
+        Turkish *başladı, başladılar*: all other lemmas with forms in *-dı*, of which there are four or more,
+        have *-dılar*. Two letters are enough if letters are only added, else three.
         """
-        key = upos, one, other, form[-LONG:]
+        for n_letters in (LAST, LONG):
+            change = self._change_of_all(upos, one, other, form[-n_letters:])
+            if change and (n_letters == LONG or not change[0]) and len(form) > n_letters:
+                return form.removesuffix(change[0]) + change[1]
+        return None
+
+    def _change_of_all(self, upos: str, one: Reading, other: Reading, ending: str) -> tuple[str, str] | None:
+        key = upos, one, other, ending
         if key not in self._analogies:
-            changes: dict[tuple[str, str], int] = Counter()
+            changes = Counter[tuple[str, str]]()
             for lemma in self._lemmas(upos, one) & self._lemmas(upos, other):
                 forms = self.forms[lemma, upos]
-                ends = [seen for seen in forms[one] if seen.endswith(form[-LONG:])]
+                ends = [seen for seen in forms[one] if seen.endswith(ending)]
                 changes.update({affixes(seen, new) for seen in ends for new in forms[other]})
-            alike = len(changes) == 1 and sum(changes.values()) >= ALIKE and len(form) > LONG
+            alike = len(changes) == 1 and changes.total() >= ALIKE
             self._analogies[key] = next(iter(changes)) if alike else None
-        change = self._analogies[key]
-        return form.removesuffix(change[0]) + change[1] if change else None
+        return self._analogies[key]
 
     def _lemmas(self, upos: str, reading: Reading) -> set[str]:
         if not self._by_reading:
