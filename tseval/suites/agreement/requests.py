@@ -65,11 +65,33 @@ class Block:
     needs: set[str] = field(default_factory=set)  # features that some word has to have
     # Features, or `relation`, and the values of which some word has to have one.
     values: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    # Of each node, the conditions on it alone, and those on others too.
+    _on: dict[str, tuple[list[Condition], list[tuple[tuple[str, ...], Condition]]]] = field(
+        default_factory=dict
+    )
 
     def ask(self, condition: Condition, *nodes: str) -> None:
         """Add a condition on nodes, which may be new."""
         self.nodes += [node for node in dict.fromkeys(nodes) if node not in self.nodes]
         self.conditions.append((nodes, condition))
+        for node in dict.fromkeys(nodes):
+            alone, joint = self._on.setdefault(node, ([], []))
+            if nodes == (node,):
+                alone.append(condition)
+            else:
+                joint.append((nodes, condition))
+
+    def may_be(self, words: Sequence[Word], node: str, position: int) -> bool:
+        """Check the conditions on a node alone."""
+        return all(condition(words, position) for condition in self._on.get(node, ([], []))[0])
+
+    def fits(self, words: Sequence[Word], match: Mapping[str, int], node: str) -> bool:
+        """Check the conditions on a node and on others that have a place."""
+        return all(
+            condition(words, *[match[name] for name in nodes])
+            for nodes, condition in self._on.get(node, ([], []))[1]
+            if all(name in match for name in nodes)
+        )
 
 
 @dataclass(slots=True)
@@ -203,14 +225,17 @@ def search(
         node = next((candidate for candidate in rest if candidate in joined), rest[0])
         for position in _candidates(block, words, match, node):
             effort.step(size)
-            if position not in match.values() and _holds(block, words, {**match, node: position}, node):
-                yield from extend(
-                    {**match, node: position}, [candidate for candidate in rest if candidate != node]
-                )
+            if position in match.values() or not block.may_be(words, node, position):
+                continue
+            longer = {**match, node: position}
+            if block.fits(words, longer, node):
+                yield from extend(longer, [candidate for candidate in rest if candidate != node])
 
     size = 1 + len(block.conditions) // 8
     effort.step(size)
-    if all(_holds(block, words, bound, node) for node in bound):
+    if all(
+        block.may_be(words, node, place) and block.fits(words, bound, node) for node, place in bound.items()
+    ):
         yield from extend(dict(bound), [node for node in block.nodes if node not in bound])
 
 
@@ -223,12 +248,3 @@ def _candidates(block: Block, words: Sequence[Word], match: Mapping[str, int], n
         if head in match and dependent == node:
             return [at for at, word in enumerate(words) if word.head == match[head]]
     return range(len(words))
-
-
-def _holds(block: Block, words: Sequence[Word], match: Mapping[str, int], node: str) -> bool:
-    """Check whether all conditions on a node, and on others that have a place, hold."""
-    return all(
-        condition(words, *(match[node] for node in nodes))
-        for nodes, condition in block.conditions
-        if node in nodes and {*nodes} <= match.keys()
-    )
