@@ -117,7 +117,7 @@ def test_a_file_holds_several_requests_and_says_what_they_are_for():
 )
 def test_corpus_asks_for_matches_in_the_whole_treebank(rule, stays):
     file = read_request(f"pattern {{ V [upos=VERB] }}\n% rule: a name\n{rule}", "-")
-    for block in file.in_corpus():
+    for block in file.in_corpus(with_rules=True):
         block.survey(TREE)
     (clause,), (request,) = file.rules, file.requests
     assert clause.rule == "a name"

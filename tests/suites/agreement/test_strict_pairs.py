@@ -458,6 +458,12 @@ def test_what_no_word_has_is_named_with_what_is_near(tmp_path, request_, change,
     assert message in refuse("data", "pairs", GERMAN_TREES, *asked, cwd=tmp_path).stderr
 
 
+def test_lenient_pairs_change_one_feature(tmp_path):
+    change = "--request", "pattern { V [upos=VERB] }", "--change", "V.Number=Plur, V.Person=1", "--lenient"
+    done = refuse("data", "pairs", GERMAN_TREES, *change, "-o", "x.tsv", cwd=tmp_path)
+    assert "--lenient changes one morphological feature, but --change names Number and Person." in done.stderr
+
+
 def test_unimorph_is_read_from_a_file_of_any_name(tmp_path):
     path = treebank(tmp_path, *GERMAN * 2, LEHRER)
     with gzip.open(tmp_path / "forms.conllu.gz", "wt", encoding="utf-8") as table:

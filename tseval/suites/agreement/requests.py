@@ -205,9 +205,10 @@ class RequestFile:
             for name in block.needs
         }
 
-    def in_corpus(self) -> list[InCorpus]:
-        """Return what has to be counted over the whole treebank."""
-        clauses = [*self.rules, *(clause for request in self.requests for clause in request.clauses)]
+    def in_corpus(self, with_rules: bool) -> list[InCorpus]:
+        """Return what has to be counted over the whole treebank, for rules too or for requests alone."""
+        clauses = [clause for request in self.requests for clause in request.clauses]
+        clauses += self.rules if with_rules else ()
         return [block for clause in clauses for block in clause.blocks if isinstance(block, InCorpus)]
 
 

@@ -83,7 +83,7 @@ def read_survey(files: Sequence[Path], wanted: Sequence[Phenomenon], strict: boo
         WordList("treebank") if strict else None,
         {} if strict else {feature: SeenForms("treebank", feature) for feature in features},
     )
-    in_corpus = [block for phenomenon in wanted for block in phenomenon.file.in_corpus()]
+    in_corpus = [block for phenomenon in wanted for block in phenomenon.file.in_corpus(strict)]
     for path in files:
         empty = True
         for tree in read_trees(path):

@@ -93,6 +93,11 @@ def make_pairs(
         unimorph: More tables of UniMorph, whatever their names.
         strict: Leave out what the rules of the phenomenon exclude, and forms that may be right.
     """
+    if not strict and (len(phenomenon.changes) > 1 or phenomenon.feature == LEMMA):
+        raise SuiteError(
+            "--lenient changes one morphological feature, but --change names "
+            f"{' and '.join(change.feature for change in phenomenon.changes)}.\n  Leave out --lenient."
+        )
     survey = read_survey(files, [phenomenon], strict)
     if problem := survey.lacks(phenomenon):
         raise SuiteError(f"{phenomenon.name}: {problem}")
