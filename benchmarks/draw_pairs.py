@@ -28,8 +28,9 @@ def draw(files: Sequence[Path], number: int, seed: int, strict: bool) -> list[di
     """Draw pairs evenly over phenomena, without two of the same sentence and form, in a random order."""
     generator = random.Random(seed)
     shuffled = []
-    for _, pairs, _ in list_phenomena(files, strict):
+    for phenomenon, pairs, _ in list_phenomena(files, strict):
         rows = pairs.table.to_pylist() if pairs is not None else []
+        print(f"{phenomenon.name}: {len(rows):,} pairs")
         generator.shuffle(rows)
         shuffled.append(rows)
     drawn: dict[tuple[str, str], dict[str, Any]] = {}
