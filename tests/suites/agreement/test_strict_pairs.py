@@ -50,6 +50,17 @@ def test_a_feature_that_only_one_value_has_is_no_difference(tmp_path):
         make_pairs([tmp_path / "t.conllu"], open_phenomenon("subject-verb-gender"), strict=False)
 
 
+def test_a_form_of_both_genders_is_one_of_either(tmp_path):
+    # Hebrew: hodia (he), hodiu (they, of both genders).
+    singular = "sar/sar/NOUN/Gender=Masc|Number=Sing/2/nsubj hodia/hodia/VERB/Gender=Masc|Number=Sing/0/root"
+    plural = (
+        "sarim/sar/NOUN/Gender=Masc|Number=Plur/2/nsubj hodiu/hodia/VERB/Gender=Fem,Masc|Number=Plur/0/root"
+    )
+    feminine = "sara/sara/NOUN/Gender=Fem|Number=Sing/2/nsubj hodi'a/hodia/VERB/Gender=Fem|Number=Sing/0/root"
+    changes, _ = pairs_of(tmp_path, "subject-verb-number", *[singular, plural, feminine, feminine] * 2)
+    assert changes == {("hodia", "hodiu"), ("hodiu", "hodia"), ("hodi'a", "hodiu")}
+
+
 def noun_phrase(determiner, lemma, noun, gender, extra="", space=True):
     """An Italian determiner and noun, which is the root."""
     glue = "" if space else "/SpaceAfter=No"

@@ -23,7 +23,7 @@ from tseval.suites.agreement.forms import (
     sound_alike,
     with_capitals,
 )  # fmt: skip
-from tseval.suites.agreement.readings import may_agree
+from tseval.suites.agreement.readings import AGREEING, compatible, may_agree
 from tseval.suites.agreement.requests import FORM, LEMMA, UPOS
 from tseval.suites.agreement.word_list import determiner_of, entry_of, onset, reading_of
 
@@ -162,7 +162,10 @@ def _new_value(
     changed = {change.feature for change in changes}
     for name in {*values, *other} - changed:
         old, new = values.get(name), other.get(name)
-        if old == new:
+        theirs = None if controller is None else controller.values.get(name)
+        # Hebrew plurals of the past have Gender=Fem,Masc, and the singular the gender of the subject.
+        of_both = old is not None and new is not None and name in AGREEING and compatible(old, new)
+        if old == new or (of_both and compatible(new, theirs)):
             continue
         # A feature that words with the new value never have, or words with the old value never.
         side, has = (values, old) if new is None else (other, new)
@@ -174,7 +177,6 @@ def _new_value(
         )
         if (old is not None and new is not None) or not lacks:
             return None
-        theirs = None if controller is None else controller.values.get(name)
         if side is other and theirs is not None and theirs != has:
             return None
     return ", ".join(shown)
