@@ -6,32 +6,14 @@ import hashlib
 import re
 
 import pytest
-import small_treebanks
 from in_process import refuse, succeed
+from small_treebanks import full_treebank as treebank
+from small_treebanks import pairs_of
 from supplied import TREEBANKS
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.phenomenon import open_phenomenon, read_phenomenon
 from tseval.suites.agreement.treebank_pairs import make_pairs
-
-# The requests ask for features that a treebank of a few words may lack.
-ALL_FEATURES = "x/x/X/Case=Acc|Gender=Com|Number=Coll|Person=0|VerbForm=Inf/0/root"
-
-
-def treebank(folder, *lines):
-    """A treebank with all features that requests ask for."""
-    return small_treebanks.treebank(folder, ALL_FEATURES, *lines)
-
-
-def pairs_of(folder, phenomenon, *lines, **more):
-    """The changes of a phenomenon, and the reasons for what was left out."""
-    opened = phenomenon if not isinstance(phenomenon, str) else open_phenomenon(phenomenon)
-    try:
-        pairs = make_pairs([treebank(folder, *lines)], opened, **more)
-    except SuiteError as error:
-        return set(), str(error)
-    return {(row["target"], row["other_form"]) for row in pairs.table.to_pylist()}, pairs.left_out
-
 
 # Forms
 

@@ -27,6 +27,7 @@ AGREEING = ("Number", "Gender", "Person", "Case", "Animacy", "Definite")
 # A reading of a form is taken for an error of the treebank below this share of a frequent form.
 RARE, FREQUENT = 0.02, 40
 LIKELY = 0.2  # of the lemmas of a class that have one form in two readings
+SURELY = 0.8  # the same, if another form of this lemma is known for the reading: nach Hause, nach Haus
 
 
 def compatible(one: str | None, other: str | None) -> bool:
@@ -80,7 +81,8 @@ class Readings:
         for words in self.lists[:1]:
             attested = words.forms.get(entry, {})
             for reading in words.differing(upos, tuple(sorted(fixed.items())), frozenset(free)):
-                if reading not in attested and words.same_form(upos, form, seen_as, reading) >= LIKELY:
+                needed = SURELY if reading in attested else LIKELY
+                if words.same_form(upos, form, seen_as, reading) >= needed:
                     yield dict(reading)
 
     def of_word(self, word: Word, free: Collection[str]) -> list[Mapping[str, str]]:

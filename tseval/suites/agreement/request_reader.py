@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, suggest
@@ -26,6 +27,7 @@ _LABEL = re.compile(r"[\w:]+")
 _NOTES = ("title", "change", "controller", "surroundings", "readings", "keep", "never", "least")
 _NOTE = re.compile(rf"%\s*({'|'.join(_NOTES)})\s*:\s*(.+?)\s*$", re.MULTILINE)
 _RULE = re.compile(r"%\s*rule\s*:\s*(.+?)\s*$", re.MULTILINE)
+_NEW = re.compile(r"%\s*new\s*:\s*(.+?)\s*$", re.MULTILINE)
 _SIGNS = re.compile(r"<=|>=|<>|=|<|>")
 # What Grew has and is not read here, by how it begins.
 _REFUSED = {
@@ -45,6 +47,7 @@ def read_request(text: str, place: str) -> RequestFile:
     """Read requests; `place` is what their text is called in messages."""
     reader = _Reader(re.sub(r"%.*", lambda note: " " * len(note[0]), text), place)
     names = [(note.start(), note[1]) for note in _RULE.finditer(text)]
+    new = {note.start(): note for note in _NEW.finditer(text)}  # of rules that are not read yet
     requests, rules, clauses = list[Request](), list[Clause](), list[Clause]()
     pattern: Block | None = None
     while not reader.at_end():
@@ -52,6 +55,9 @@ def read_request(text: str, place: str) -> RequestFile:
         if pattern is not None and (match := reader.take(re.compile(r"(with|without)\b"))):
             rule = next((name for at, name in reversed(names) if before <= at < match.start()), None)
             clause = _read_clause_of_match(reader, pattern, match[1] == "with", rule)
+            stated = [at for at in new if before <= at < match.start()] if rule else []
+            for note in (new.pop(at) for at in stated):
+                clause = replace(clause, new=frozenset(re.split(r"\s*,\s*", note[1])))
             (clauses if rule is None else rules).append(clause)
             continue
         if not reader.take(re.compile(r"(?:pattern|match)\b")):
@@ -68,6 +74,11 @@ def read_request(text: str, place: str) -> RequestFile:
             f"{place}: the request has no pattern.\n  Write pattern {{ V [upos=VERB]; V -[nsubj]-> S }}."
         )
     requests.append(Request(pattern, tuple(clauses)))
+    for at in new:
+        raise SuiteError(
+            f"{place}:{text[:at].count(chr(10)) + 1}: the comment '% new:' belongs to no rule.\n  Write it "
+            "between '% rule: NAME' and the block of the rule."
+        )
     return RequestFile(tuple(requests), tuple(rules), dict(_NOTE.findall(text)))
 
 

@@ -159,6 +159,7 @@ class Clause:
     blocks: tuple[Block | InCorpus, ...]  # of which one is enough: `{ ... } or { ... }`
     wanted: bool  # `with`
     rule: str | None = None  # the name of the rule that it states, if it states one
+    new: frozenset[str] | None = None  # the new values for which the rule holds; None for all
 
     def holds(self, words: Sequence[Word], match: Mapping[str, int], effort: Effort) -> bool:
         """Check whether a match may stay."""

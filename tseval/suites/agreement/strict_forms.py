@@ -7,7 +7,7 @@ are those of the word; and no reading of the sentence is right with it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -25,7 +25,7 @@ from tseval.suites.agreement.forms import (
 )  # fmt: skip
 from tseval.suites.agreement.readings import AGREEING, compatible, may_agree
 from tseval.suites.agreement.requests import FORM, LEMMA, UPOS
-from tseval.suites.agreement.word_list import determiner_of, entry_of, onset, reading_of
+from tseval.suites.agreement.word_list import EITHER, affixes, determiner_of, entry_of, onset, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ ENDING = "the new form has another ending, which may have another meaning"
 ALONE = "the word may stand by itself with the new value"
 UNLIKELY = "the new form was seen once, and no other word changes in this way"
 ANALOGY = "other words"  # the origin of a form that follows from them
-MARKS = "the forms differ only in vowel signs"
+SPELLING = "the forms differ only in how they are spelt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Place:
     words: Sequence[Word]
     at: int
     controller: Word | None
+    excluded: Mapping[str, str] = field(default_factory=dict)  # new values, and the rules that leave them out
 
     @property
     def word(self) -> Word:
@@ -82,9 +83,12 @@ def strict_forms(
     """Return the forms of a word with other values that are surely wrong, or say why none is."""
     reason: str = NO_FORM
     forms: dict[str, tuple[list[str], Candidate]] = {}
+    excluded = set[str]()  # forms, with all their values
     for group in _candidates(place, phenomenon, readings):
         candidate, why_none = _choose(place, phenomenon, readings, group)
         problem = why_none if candidate is None else _problem(place, phenomenon, readings, candidate)
+        if candidate is not None and problem in place.excluded.values():
+            excluded.add(candidate.form)
         if candidate is None or problem is not None:
             reason = problem or reason
             continue
@@ -92,13 +96,22 @@ def strict_forms(
     found = [
         OtherForm(
             "|".join(values),
-            with_capitals(form, place.word.values[FORM]),
+            _with_capitals(form, place.word.values[FORM]),
             candidate.origin,
             _values(place, phenomenon, readings, candidate) if phenomenon.governs else frozenset(),
         )
         for form, (values, candidate) in forms.items()
+        if form not in excluded
     ]
     return found, None if found else reason
+
+
+def _with_capitals(form: str, model: str) -> str:
+    """Write a form with the capitals of a word, and with those inside it: *NATO-csapat, NATO-csapattal*."""
+    same = len(form) - len(affixes(lowered(model), form)[1])
+    if model.isupper() or not same or len(model) != len(lowered(model)):
+        return with_capitals(form, model)
+    return model[:same] + form[same:]
 
 
 def _candidates(
@@ -235,19 +248,22 @@ def _sounds_right(place: Place, words: WordList, other: str, reading: Reading) -
     if place.next_onset == "" and not elided:
         return True
     seen = words.before.get(other, Counter[str]())
-    if elided or words.varies((lemma, upos), reading):
-        return bool(seen[place.next_onset])
-    return True
+    if not elided and not words.varies((lemma, upos), reading):
+        return True
+    if place.next_onset in EITHER:  # l'homme, but le héros
+        return (other, place.words[place.at + 1].values.get(LEMMA, "")) in words.before_either
+    return bool(seen[place.next_onset])
 
 
 def _problem(place: Place, phenomenon: Phenomenon, readings: Readings, candidate: Candidate) -> str | None:
     """Say why a form may be right in the sentence, or wrong for another reason than its value."""
     words, word = readings.lists[0], place.word
     form, other = lowered(word.values[FORM]), candidate.form
-    if _without_marks(form) == _without_marks(other):
-        return MARKS
-    if {*candidate.value.split(", ")} & phenomenon.never:
-        return ALONE
+    if _as_any_spelling(form) == _as_any_spelling(other):
+        return SPELLING
+    for value in candidate.value.split(", "):
+        if value in phenomenon.never or value in place.excluded:
+            return place.excluded.get(value, ALONE)
     if candidate.origin == words.origin and candidate.times == 1 and phenomenon.feature != LEMMA:
         upos, one = word.values.get(UPOS, ""), reading_of(word)
         if words.lemmas_that_change(upos, one, candidate.reading, form, other) < 2:
@@ -273,9 +289,15 @@ def _next_to_the_word_before(place: Place, words: WordList, candidate: Candidate
     return GLUED if words.glued[pair] > 4 * words.apart[pair] else None
 
 
-def _without_marks(form: str) -> str:
-    """Write a form without the vowel signs of Arabic and Hebrew."""
-    return "".join(letter for letter in normalize("NFC", form) if not "\u0591" <= letter <= "\u05c7"
+def _as_any_spelling(form: str) -> str:
+    """Write a form without vowel signs of Arabic and Hebrew, accents of Greek, and dots of Russian *ё*.
+
+    A Greek word before an enclitic has a second accent: *κατάστασή του* (Holton et al. 2012, section 1.2).
+    """
+    letters = normalize("NFC", form.replace("ё", "е"))
+    if any("\u0370" <= letter <= "\u03ff" for letter in letters):
+        letters = normalize("NFC", normalize("NFD", letters).replace("\u0301", ""))
+    return "".join(letter for letter in letters if not "\u0591" <= letter <= "\u05c7"
                    and not "\u064b" <= letter <= "\u0652")  # fmt: skip
 
 

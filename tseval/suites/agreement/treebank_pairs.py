@@ -232,19 +232,23 @@ def _other_forms(
     phenomenon, words = wanted.phenomenon, tree.words
     node = phenomenon.controller[0] if phenomenon.controller else None
     controller = words[match[node]] if node else None
+    excluded: dict[str, str] = {}  # new values, and the rules that leave them out
     if wanted.readings is not None:
         if controller is not None and phenomenon.governs:
             governor = controller.values.get(LEMMA), words[target].values[phenomenon.feature]
             wanted.governed[governor] += 1
         for rule in phenomenon.file.rules:
-            if not rule.holds(words, match, request.effort):
+            if rule.holds(words, match, request.effort):
+                continue
+            if rule.new is None:
                 return (), rule.rule
+            excluded |= dict.fromkeys(rule.new, str(rule.rule))
     if words[target].values.get("Typo") == "Yes":
         return (), TYPO
     if not tree.stands_alone(target):
         return (), JOINED
     if wanted.readings is not None:
-        return strict_forms(Place(words, target, controller), phenomenon, wanted.readings)
+        return strict_forms(Place(words, target, controller, excluded), phenomenon, wanted.readings)
     before = words[target - 1].values.get(LEMMA, "") if target else ""
     return other_forms(words[target], before, phenomenon.feature, phenomenon.value, wanted.tables)
 

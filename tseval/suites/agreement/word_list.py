@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Reading = tuple[tuple[str, str], ...]  # features and values, by name
 Entry = tuple[str, str]  # a lemma and a part of speech
+EITHER = frozenset("huwy")  # letters that are vowels or consonants to the word before: l'homme, le héros
 LAST = 2  # letters that make a class of forms
 # Of the words that have a value, so many at most may have a feature that the others never have.
 LONG, ALIKE = 3, 4  # letters and lemmas from which the form of another word follows
@@ -64,7 +65,7 @@ def onset(text: str) -> str:
     if not letters[:1].isalpha():
         return ""
     first = letters[0]
-    if first in "huwy":
+    if first in EITHER:
         return first
     if first in "aeioæœøаеёиоуыэюяαεηιουω":
         return "vowel"
@@ -83,6 +84,9 @@ class WordList:
     classes: dict[tuple[str, Reading, str], dict[str, set[str]]] = field(default_factory=dict)
     bundles: dict[str, set[Reading]] = field(default_factory=dict)  # of a part of speech
     before: dict[str, Counter[str]] = field(default_factory=dict)  # onsets of the words after a form
+    before_either: set[tuple[str, str]] = field(
+        default_factory=set
+    )  # forms and lemmas in h, u, w, y after them
     elided: set[str] = field(default_factory=set)  # lemmas with a form that ends in an apostrophe
     glued: Counter[tuple[str, str]] = field(default_factory=Counter)  # two words that are written as one
     apart: Counter[tuple[str, str]] = field(default_factory=Counter)  # adposition and the word after it
@@ -110,7 +114,10 @@ class WordList:
                 if at in joined:
                     self.glued[pair] += 1
                 else:
-                    self.before.setdefault(form, Counter())[onset(following.values[FORM])] += 1
+                    sound = onset(following.values[FORM])
+                    self.before.setdefault(form, Counter())[sound] += 1
+                    if sound in EITHER:
+                        self.before_either.add((form, following.values.get(LEMMA, "")))
                     if word.values.get(UPOS) == "ADP":
                         self.apart[pair] += 1
             if is_elided(form):
