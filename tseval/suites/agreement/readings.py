@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 AGREEING = ("Number", "Gender", "Person", "Case", "Animacy", "Definite")
 # A reading of a form is taken for an error of the treebank below this share of a frequent form.
 RARE, FREQUENT = 0.02, 40
+# Parts of speech of which each word has its own forms, so other words say little about a known one.
+CLOSED = frozenset(["AUX", "DET", "NUM", "PRON"])
 LIKELY = 0.2  # of the lemmas of a class that have one form in two readings
 SURELY = 0.8  # the same, if another form of this lemma is known for the reading: nach Hause, nach Haus
 
@@ -81,6 +83,8 @@ class Readings:
         for words in self.lists[:1]:
             attested = words.forms.get(entry, {})
             for reading in words.differing(upos, tuple(sorted(fixed.items())), frozenset(free)):
+                if reading in attested and upos in CLOSED:
+                    continue
                 needed = SURELY if reading in attested else LIKELY
                 if words.same_form(upos, form, seen_as, reading) >= needed:
                     yield dict(reading)
