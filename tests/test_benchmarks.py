@@ -28,6 +28,10 @@ PROGRAMS = {
     "calibration": ("--draws 5", "verbs"),
     "context": ("--rounds 1 --sample 4 --words 12", "context / plain"),
     "callbacks": ("--text corpus/valid.txt.gz --layers 1 --width 16 --steps 6 --sample 1", "of the training"),
+    "draw_pairs": (
+        "bank.conllu.gz --number 20 --seed 3 --out drawn.csv --key key.csv",
+        "drawn.csv: 20 pairs",
+    ),
     "draw_texts": ("--seed 3", "42. tseval/"),
     "forms": ("--suite determiner_noun", "contexts"),
     "hf": ("--layers 1 --hidden 16 --vocabulary 300 --dense 0 --even 512 --sparse 0", "minicons"),

@@ -42,14 +42,14 @@ def test_a_treebank_becomes_a_table_of_agreement_by_attractors(tmp_path: Path) -
     shutil.copy(RUSSIAN, tmp_path / "ru.conllu.gz")
     texts = make_pairs([RUSSIAN], open_phenomenon("subject-verb-gender")).table["good"].to_pylist()
     save_causal(tmp_path / "model", tokenizer=bpe_tokenizer(size=600, texts=texts), n_positions=512)
-    assert "n_attractors 1" in followed("tutorial-treebank.md", tmp_path, 5)[3]
+    assert "n_attractors 2" in followed("tutorial-treebank.md", tmp_path, 5)[3]
     suite = load_suite(tmp_path / "gender.tsv")
     assert {factor for case in suite.cases for factor in case.entries.column_names} == {
         "target", "controller", "sentence",
     }  # fmt: skip
     assert not {"good_tokens", "bad_tokens"} & {*suite.cases[0].features.column_names}
     tokens = load_suite(tmp_path / "gender.tsv", columns={"good": "good_tokens", "bad": "bad_tokens"})
-    assert suite.n_items == tokens.n_items == 48
+    assert suite.n_items == tokens.n_items == 20
     assert not {"good", "bad"} & {*tokens.cases[0].features.column_names}
     assert tokens.cases[0].sentences[0][0].as_py().endswith(" .")
 

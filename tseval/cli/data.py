@@ -13,6 +13,7 @@ from tseval.cli.progress import busy, progress_bar
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tseval.report import Format
@@ -105,12 +106,22 @@ def agreement(
 )
 @click.option(
     "--phenomenon",
+    "named",
+    multiple=True,
     metavar="NAME",
-    help="Name of a pattern that comes with tseval (default: none). --list lists the names.",
+    help="Name of a pattern that comes with tseval (default: none). --list lists the names. Repeatable: the "
+    "file then has the pairs of each.",
 )
-@click.option("--forms", type=FILE, multiple=True, metavar="FILE",
-              help="File with more word forms for the changed words: another treebank (.conllu) or a "
-                   "UniMorph table. Repeatable.",
+@click.option(
+    "--forms",
+    multiple=True,
+    metavar="FILE|unimorph:FILE",
+    help="File with more word forms for the changed words: another treebank (.conllu) or a "
+    "UniMorph table. tseval also leaves out a new form that is right by this file. Repeatable.",
+)
+@click.option("--strict/--lenient", default=True,
+              help="Leave out pairs whose second sentence may be right, by the rules of each pattern; "
+                   "--lenient leaves out fewer (default: --strict).",
 )  # fmt: skip
 @click.option(
     "--controller",
@@ -144,71 +155,105 @@ def agreement(
                    "(required without --list; default: none).")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
 def pairs_command(
-    files: tuple[Path, ...], request: str | None, change: str | None, phenomenon: str | None,
-    forms: tuple[Path, ...], controller: str | None, per_cell: int | None, frequency: Path | None,
-    listed: bool, output: Path | None, quiet: bool,
+    files: tuple[Path, ...], request: str | None, change: str | None, named: tuple[str, ...],
+    forms: tuple[str, ...], strict: bool, controller: str | None, per_cell: int | None,
+    frequency: Path | None, listed: bool, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Make minimal pairs from a treebank: find words by a pattern, and change one of their features.
 
     FILE is a treebank in CoNLL-U, of any language, which may be compressed (.gz). tseval run --suite can
     read the file of pairs.
     """
-    from tabulate import tabulate
+    from pathlib import Path
 
     from tseval.suites.agreement import treebank_pairs
     from tseval.suites.agreement.output import check_new_file
     from tseval.suites.endings import PAIR_ENDINGS
+    from tseval.suites.verb_lexicon import UNIMORPH
 
     if listed:
-        if request or phenomenon or output:
+        if request or named or output:
             raise click.UsageError(
                 "--list counts the pairs of all phenomena and writes no file, so it has no use for "
                 "--request, --phenomenon and -o. Leave out these three options."
             )
-        with busy("counting pairs", quiet):
-            rows = [
-                (pattern.name, pattern.title, f"{pairs_found.table.num_rows:,}" if pairs_found else "–")
-                for pattern, pairs_found in treebank_pairs.list_phenomena(files)
-            ]
-        headers = ("Phenomenon", "", "Pairs")
-        click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=("left", "left", "right")))
+        _list_phenomena(files, strict, quiet)
         return
-    wanted = _wanted_phenomenon(request, phenomenon, change, controller)
+    wanted = _wanted_phenomena(request, named, change, controller)
     if output is None:
         raise click.UsageError("the command does not name a file for the pairs. Add -o pairs.parquet.")
     check_new_file(output, PAIR_ENDINGS, "table of pairs")
+    more = [Path(name) for name in forms if not name.startswith(UNIMORPH)]
+    tables = [Path(name.removeprefix(UNIMORPH)) for name in forms if name.startswith(UNIMORPH)]
+    all_pairs = []
     with busy("finding pairs", quiet):
-        pairs = treebank_pairs.make_pairs(files, wanted, forms)
-        if per_cell:
-            pairs = treebank_pairs.draw_per_cell(pairs, per_cell)
-        if frequency:
-            pairs = treebank_pairs.count_forms(pairs, frequency)
-        treebank_pairs.write_pairs(pairs.table, output)
+        for phenomenon in wanted:
+            pairs = treebank_pairs.make_pairs(files, phenomenon, more, tables, strict)
+            if per_cell:
+                pairs = treebank_pairs.draw_per_cell(pairs, per_cell)
+            if frequency:
+                pairs = treebank_pairs.count_forms(pairs, frequency)
+            all_pairs.append(pairs)
+        treebank_pairs.write_pairs(treebank_pairs.joined_table(all_pairs), output)
+    for phenomenon in wanted:
+        if controller is not None and phenomenon.governs:
+            node, feature = phenomenon.node, phenomenon.feature
+            click.echo(
+                f"Warning: the request does not have {node}.{feature} = {controller}.{feature}, so tseval "
+                f"takes {controller} for a word that governs {node}, as an adposition governs a case. If "
+                f"{node} agrees with {controller}, add {node}.{feature} = {controller}.{feature} to the "
+                "pattern.",
+                err=True,
+            )
     if not quiet:
-        click.echo(f"{treebank_pairs.summarise_pairs(pairs)}\n")
+        for phenomenon, pairs in zip(wanted, all_pairs, strict=True):
+            heading = f"{phenomenon.title}: " if len(wanted) > 1 else ""
+            click.echo(f"{heading}{treebank_pairs.summarise_pairs(pairs)}\n")
         click.echo(output, err=True)
 
 
-def _wanted_phenomenon(
-    request: str | None, phenomenon: str | None, change: str | None, controller: str | None
-) -> Phenomenon:
-    """Open what is looked for: by name, from a file, or as it was typed."""
+def _list_phenomena(files: Sequence[Path], strict: bool, quiet: bool) -> None:
+    """Print how many pairs each phenomenon has, of how many words, and why the others make none."""
+    from tabulate import tabulate
+
+    from tseval.suites.agreement import treebank_pairs
+
+    with busy("counting pairs", quiet):
+        rows = [
+            (
+                pattern.name, pattern.title,
+                f"{pairs.n_matches:,}" if pairs else "–", f"{pairs.table.num_rows:,}" if pairs else "–", why,
+            )
+            for pattern, pairs, why in treebank_pairs.list_phenomena(files, strict)
+        ]  # fmt: skip
+    headers = ("Phenomenon", "", "Matches", "Pairs", "Left out")
+    sides = ("left", "left", "right", "right", "left")
+    click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=sides))
+
+
+def _wanted_phenomena(
+    request: str | None, named: Sequence[str], change: str | None, controller: str | None
+) -> list[Phenomenon]:
+    """Open what is looked for: by names, from a file, or as it was typed."""
     from pathlib import Path
 
     from tseval.formats import read_text
     from tseval.suites.agreement.phenomenon import open_phenomenon, read_phenomenon
 
-    if request is not None and phenomenon is None:
+    if request is not None and not named:
         if "{" in request:
-            return read_phenomenon(request, "pairs", "--request", change, controller)
+            return [read_phenomenon(request, "pairs", "--request", change, controller)]
         path = Path(request)
-        return read_phenomenon(read_text(path), path.stem, request, change, controller)
-    if phenomenon is None or request is not None:
+        return [read_phenomenon(read_text(path), path.stem, request, change, controller)]
+    if not named or request is not None:
         raise click.UsageError(
             "the command must name one pattern to search for. Add either --phenomenon NAME, or --request "
             "FILE and --change NODE.FEATURE."
         )
-    return open_phenomenon(phenomenon, change, controller)
+    if len({*named}) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise click.UsageError(f"--phenomenon {twice} is given twice. Give each phenomenon once.")
+    return [open_phenomenon(name, change, controller) for name in named]
 
 
 @data_command.command("parse")

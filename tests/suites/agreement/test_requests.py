@@ -4,7 +4,8 @@ import pytest
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement import requests
-from tseval.suites.agreement.requests import Word, read_request
+from tseval.suites.agreement.request_reader import read_request
+from tseval.suites.agreement.requests import Word
 
 
 def word(form, upos, head, relation, **features):
@@ -74,6 +75,17 @@ TREE = (
         ("pattern { A [upos=VERB] } without { A -[nsubj]-> B }", [{"A": 6}]),
         ("pattern { A [upos=VERB] } without { A -[nsubj]-> B } without { A [Person] }", []),
         ("pattern { A [upos=NOUN] } without { B -[nsubj]-> A; A [Gender=Masc] }", [{"A": 1}, {"A": 4}]),
+        ("pattern { A [upos=VERB] } with { A -[nsubj]-> B }", [{"A": 2}]),
+        ("pattern { A [upos=VERB] } with { A -[nsubj]-> B } or { A [Person] }", [{"A": 2}, {"A": 6}]),
+        # distances and named edges
+        ("pattern { e: A -[1=det]-> B; length(e) = 1 }", [{"A": 1, "B": 0}, {"A": 4, "B": 3}]),
+        ("pattern { A -> B; length(A, B) >= 4 }", [{"A": 2, "B": 6}, {"A": 2, "B": 7}]),
+        ("pattern { e: A -[nsubj|obj]-> B; delta(e) < 0 }", [{"A": 2, "B": 1}]),
+        ("pattern { e: A -> B; e.label = nsubj|obj }", [{"A": 2, "B": 1}, {"A": 2, "B": 4}]),
+        ("pattern { e: A -> B; e.2 = and }", [{"A": 2, "B": 6}]),
+        ("pattern { e: A -> B; f: C -> D; e.label = f.label }",
+         [{"A": 1, "B": 0, "C": 4, "D": 3}, {"A": 4, "B": 3, "C": 1, "D": 0}]),
+        ("pattern { e: A -[1=det]-> B } without { length(e) < 2; B [form=Die] }", [{"A": 4, "B": 3}]),
         ("% a note\npattern { A [form=und]; % another\n }", [{"A": 5}]),
     ],
 )  # fmt: skip
@@ -91,6 +103,38 @@ def test_a_file_holds_several_requests_and_says_what_they_are_for():
     file = read_request(text, "-")
     assert [[*one.matches(TREE)] for one in file.requests] == [[{"V": 2}], []]
     assert file.notes == {"title": "Verbs", "change": "V.Number"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "stays"),
+    [
+        ("without corpus { V [Person] }", [False, False]),
+        ("with corpus { V [Person] }", [True, True]),
+        ("with corpus { V [Person] } same V.lemma", [False, True]),
+        ("with corpus { V -[obj]-> O } above 40 percent of { V [upos=VERB] }", [True, True]),
+        ("with corpus { V -[obj]-> O } above 60 percent of { V [upos=VERB] }", [False, False]),
+    ],
+)
+def test_corpus_asks_for_matches_in_the_whole_treebank(rule, stays):
+    file = read_request(f"pattern {{ V [upos=VERB] }}\n% rule: a name\n{rule}", "-")
+    for block in file.in_corpus(with_rules=True):
+        block.survey(TREE)
+    (clause,), (request,) = file.rules, file.requests
+    assert clause.rule == "a name"
+    assert [clause.holds(TREE, match, request.effort) for match in request.matches(TREE)] == stays
+
+
+def test_a_rule_holds_for_every_request_and_other_blocks_for_their_own():
+    text = """pattern { V [upos=VERB] } without { V [Person] }
+    pattern { V [upos=NOUN] }
+    % rule: first
+    without { V [Gender=Fem] }
+    % rule: second
+    with { V [Number] } or { V [Case] }
+    without { V [Gender=Neut] }"""
+    file = read_request(text, "-")
+    assert [rule.rule for rule in file.rules] == ["first", "second"]
+    assert [len(request.clauses) for request in file.requests] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -138,12 +182,17 @@ def test_a_file_holds_several_requests_and_says_what_they_are_for():
             "pattern { }",
             "is not allowed at this place of the request.\n  Write at this place a node, such as V",
         ),
-        ("pattern { e: V -[nsubj]-> N }", "x:1:11: a named edge is a part of Grew's language that tsev"),
         ("pattern { * -[nsubj]-> V }", "a node without a name is a part"),
         ("pattern { V ->> N }", "an edge over any distance"),
         ("pattern { V =[x]=> N }", "an edge of another layer"),
-        ("pattern { id(N) < id(V) }", "a function is a part"),
-        ("pattern { V [] } with { N [] }", "x:1:18: with is a part"),
+        ("pattern { id(N) < id(V) }", "a function other than length and delta is a part"),
+        ("pattern { e: A -> B; f: B -> C; e >< f }", "crossing edges is a part"),
+        ("pattern { length(e) > 2 }", "x:1:18: no edge has the name 'e'.\n  Name an edge before you use it"),
+        ("pattern { e: V [upos=VERB] }", "Write at this place -\\[label\\]-> or -->"),
+        (
+            "pattern { V [] } without corpus { X [] } same V.lemma",
+            "x:1:47: the node 'V' must be in the pattern and in each block of corpus.\n  Nodes: X",
+        ),
         ("global { is_projective }", "x:1:1: global is a part"),
         ("rule r { pattern { V [] } }", "rewriting is a part"),
     ],

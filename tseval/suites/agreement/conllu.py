@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
+from tseval.suites.agreement.forms import is_elided
 from tseval.suites.agreement.requests import FORM, LEMMA, UPOS, XPOS, Word
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ class Tree:
     genre: str | None  # where the treebank says it
 
     def text(self, changed: int | None = None, form: str = "") -> str:
-        """Return the sentence as in the treebank, with one of its words changed."""
-        parts = [(form if changed == first else text) + " " * space for text, space, first, _ in self.pieces]
+        """Return the sentence as in the treebank, with one of its words changed; no space follows *un'*."""
+        parts = [
+            (form + " " * (space and not is_elided(form)) if changed == first else text + " " * space)
+            for text, space, first, _ in self.pieces
+        ]
         return "".join(parts).strip()
 
     def tokens(self, changed: int | None = None, form: str = "") -> str:

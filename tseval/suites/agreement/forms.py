@@ -20,7 +20,7 @@ SEVERAL = "several other forms are equally frequent"
 SAME = "the other form has the same letters"
 AMBIGUOUS = "the other form also has the first's features"
 EUPHONY = "the form depends on the neighbouring sounds"
-_NEVER_SHARED = {"Typo", "Abbr"}
+NEVER_SHARED = {"Typo", "Abbr"}
 Paradigm = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
@@ -29,7 +29,7 @@ def _paradigm(word: Word, *changing: str) -> Paradigm | None:
     lemma = word.values.get(LEMMA)
     if lemma is None or changing[0] not in word.values:
         return None
-    apart = {*changing, *OWN, *_NEVER_SHARED}
+    apart = {*changing, *OWN, *NEVER_SHARED}
     rest = tuple(sorted((name, value) for name, value in word.values.items() if name not in apart))
     return lemma, word.values.get(UPOS, ""), rest
 
@@ -98,6 +98,7 @@ class OtherForm:
     value: str
     form: str
     origin: str
+    may_be: frozenset[str] = frozenset()  # all values that the form may have here, if that was looked at
 
 
 def other_forms(

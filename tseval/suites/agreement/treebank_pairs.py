@@ -9,36 +9,46 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import SuiteError
 from tseval.formats import bare_name, read_lines
 from tseval.suites.agreement.conllu import read_trees
 from tseval.suites.agreement.examples import filled
 from tseval.suites.agreement.forms import SeenForms, other_forms
+from tseval.suites.agreement.other_cues import count_cues
 from tseval.suites.agreement.output import write_as_named
 from tseval.suites.agreement.phenomenon import Phenomenon, open_phenomenon, phenomena
-from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS
+from tseval.suites.agreement.readings import Readings
+from tseval.suites.agreement.requests import FORM, LEMMA, UPOS
+from tseval.suites.agreement.strict_forms import Place, strict_forms
 from tseval.suites.agreement.summary import counts_and_reasons, reasons_listed
+from tseval.suites.agreement.survey import read_survey
 from tseval.suites.agreement.unimorph import read_unimorph
+from tseval.suites.agreement.word_list import WordList
 from tseval.suites.endings import TREES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.suites.agreement.conllu import Tree
     from tseval.suites.agreement.forms import OtherForm
+    from tseval.suites.agreement.requests import Request
+    from tseval.suites.agreement.survey import Survey
     from tseval.suites.agreement.unimorph import ListedForms
 
 
 JOINED = "written together with another word"
 TYPO = "marked as a typo"
 BOTH = "its governor also occurs with the other value"
+NO_MATCH = "the request matches no word"
+RARE_GOVERNOR = "its governor is too rare to say which values it takes"
+MAY_BE = "may be"  # of a row while it is made: other values that the new form may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,154 +59,205 @@ class TreebankPairs:
     # what pairs share (`target.entry`, `controller.entry`, `sentence.entry`).
     table: pa.Table
     n_sentences: int  # of the treebanks
+    n_matches: int  # words that the request finds
     left_out: Counter[str]  # reasons to how many words they left out
 
 
-def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Path] = ()) -> TreebankPairs:
+@dataclass(slots=True)
+class _Wanted:
+    """A phenomenon, what tells its forms, and the pairs that were found of it."""
+
+    phenomenon: Phenomenon
+    tables: Sequence[SeenForms | ListedForms] = ()  # of --lenient
+    readings: Readings | None = None  # of --strict
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    n_matches: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    # Lemmas and values that they govern, and how often.
+    governed: Counter[tuple[str | None, str]] = field(default_factory=Counter)
+
+
+def make_pairs(
+    files: Sequence[Path],
+    phenomenon: Phenomenon,
+    forms: Sequence[Path] = (),
+    unimorph: Sequence[Path] = (),
+    strict: bool = True,
+) -> TreebankPairs:
     """Find the pairs of a phenomenon in treebanks: each is read twice, for its forms and for its sentences.
 
     Args:
         files: Treebanks in CoNLL-U.
         phenomenon: What is looked for.
         forms: More treebanks (`.conllu`), or tables of UniMorph, for forms alone.
+        unimorph: More tables of UniMorph, whatever their names.
+        strict: Leave out what the rules of the phenomenon exclude, and forms that may be right.
     """
-    seen, names = _survey(files, [phenomenon])
-    if missing := sorted(phenomenon.file.needs - names):
+    if not strict and (len(phenomenon.changes) > 1 or phenomenon.feature == LEMMA):
         raise SuiteError(
-            f"{phenomenon.name}: the request needs the feature {missing[0]!r}, but no word of the treebanks "
-            "has this feature.\n"
-            f"  {suggest(missing[0], names, 'Features in the treebanks')}"
+            "--lenient changes one morphological feature, but --change names "
+            f"{' and '.join(change.feature for change in phenomenon.changes)}.\n  Leave out --lenient."
         )
-    tables = {name: [seen_forms, *_more_forms(forms, seen_forms)] for name, seen_forms in seen.items()}
-    (pairs,) = _find(files, [phenomenon], tables)
+    survey = read_survey(files, [phenomenon], strict)
+    if problem := survey.lacks(phenomenon):
+        raise SuiteError(f"{phenomenon.name}: {problem}")
+    wanted = _wanted(phenomenon, survey, forms, unimorph, strict)
+    (pairs,) = _find(files, [wanted])
     if not pairs.table.num_rows:
         raise SuiteError(
             f"{', '.join(map(str, files))}: tseval could make no pair from the {pairs.n_sentences:,} "
             "sentences.\n"
-            f"  Left out: {reasons_listed(pairs.left_out) or 'nothing; the request matches no word'}.\n"
+            f"  Left out: {reasons_listed(pairs.left_out) or f'nothing; {NO_MATCH}'}.\n"
             "  Change the request, or add treebanks."
         )
     return pairs
 
 
-def list_phenomena(files: Sequence[Path]) -> list[tuple[Phenomenon, TreebankPairs | None]]:
-    """Find the pairs of every phenomenon that comes with tseval; None where a feature it needs is lacking."""
+def list_phenomena(
+    files: Sequence[Path], strict: bool = True
+) -> list[tuple[Phenomenon, TreebankPairs | None, str]]:
+    """Find the pairs of every phenomenon that comes with tseval, and say why some words make none.
+
+    The pairs are None if the treebanks lack a feature or a value that the phenomenon needs.
+    """
     all_phenomena = [open_phenomenon(name) for name in phenomena()]
-    seen, names = _survey(files, all_phenomena)
-    possible = [phenomenon for phenomenon in all_phenomena if phenomenon.file.needs <= names]
-    found_pairs = _find(files, possible, {name: [forms] for name, forms in seen.items()})
-    pairs = {
-        phenomenon.name: phenomenon_pairs
-        for phenomenon, phenomenon_pairs in zip(possible, found_pairs, strict=True)
-    }
-    return [(phenomenon, pairs.get(phenomenon.name)) for phenomenon in all_phenomena]
+    survey = read_survey(files, all_phenomena, strict)
+    problems = {one.name: survey.lacks(one) for one in all_phenomena}
+    possible = [one for one in all_phenomena if not problems[one.name]]
+    found = _find(files, [_wanted(one, survey, (), (), strict) for one in possible])
+    pairs = {one.name: its_pairs for one, its_pairs in zip(possible, found, strict=True)}
+    return [
+        (one, pairs.get(one.name), _why_not_more(pairs.get(one.name), problems[one.name]))
+        for one in all_phenomena
+    ]
 
 
-def _survey(files: Sequence[Path], wanted: Sequence[Phenomenon]) -> tuple[dict[str, SeenForms], set[str]]:
-    """Read treebanks for the forms of every feature that is changed, and for the names of all features."""
-    seen = {phenomenon.feature: SeenForms("treebank", phenomenon.feature) for phenomenon in wanted}
-    names = {*OWN}
-    for path in files:
-        empty = True
-        for tree in read_trees(path):
-            empty = False
-            for word in tree.words:
-                names.update(word.values)
-                for table in seen.values():
-                    table.add(word)
-        if empty:
-            raise SuiteError(
-                f"{path}: the file has no sentences.\n  Give a treebank in CoNLL-U, with at least one "
-                "sentence."
-            )
-    return seen, names
+def _why_not_more(pairs: TreebankPairs | None, problem: str | None) -> str:
+    if pairs is None:
+        return str(problem).partition("\n")[0]
+    return reasons_listed(Counter(dict(pairs.left_out.most_common(3)))) if pairs.n_matches else NO_MATCH
 
 
-def _find(
-    files: Sequence[Path],
-    wanted: Sequence[Phenomenon],
-    tables: Mapping[str, Sequence[SeenForms | ListedForms]],
-) -> list[TreebankPairs]:
+def _wanted(
+    phenomenon: Phenomenon, survey: Survey, forms: Sequence[Path], unimorph: Sequence[Path], strict: bool
+) -> _Wanted:
+    """Bring together what tells the forms of a phenomenon: the treebanks, and more sources."""
+    treebanks = [path for path in forms if bare_name(path).endswith(TREES)]
+    tables = [path for path in forms if path not in treebanks] + [*unimorph]
+    feature = phenomenon.feature
+    if survey.words is not None:
+        lemmas = survey.words.lemmas(feature)
+        listed = [read_unimorph(path, feature, lemmas) for path in tables]
+        more = []
+        for path in treebanks:
+            more.append(WordList(bare_name(path)))
+            for tree in read_trees(path):
+                more[-1].add(tree)
+        return _Wanted(phenomenon, readings=Readings([survey.words, *more], listed))
+    seen = survey.seen[feature]
+    sources: list[SeenForms | ListedForms] = [seen]
+    for path in (*forms, *unimorph):
+        if path in tables:
+            sources.append(read_unimorph(path, feature, seen.lemmas()))
+            continue
+        attested = SeenForms(bare_name(path), feature)
+        for word in (word for tree in read_trees(path) for word in tree.words):
+            attested.add(word)
+        sources.append(attested)
+    return _Wanted(phenomenon, sources)
+
+
+def _find(files: Sequence[Path], all_wanted: Sequence[_Wanted]) -> list[TreebankPairs]:
     """Read treebanks for the pairs of phenomena."""
-    rows: list[list[dict[str, Any]]] = [[] for _ in wanted]
-    left_out = [Counter[str]() for _ in wanted]
     n_sentences = 0
     for path in files:
         for tree in read_trees(path):
             n_sentences += 1
-            for phenomenon, phenomenon_rows, reasons in zip(wanted, rows, left_out, strict=True):
-                phenomenon_rows.extend(
-                    _pairs_of(tree, path.name, phenomenon, tables[phenomenon.feature], reasons)
-                )
+            for wanted in all_wanted:
+                wanted.rows.extend(_pairs_of(tree, path.name, wanted))
     return [
         TreebankPairs(
-            _as_table(_governed(phenomenon_rows, reasons) if phenomenon.governs else phenomenon_rows),
+            _as_table(_governed(wanted) if wanted.phenomenon.governs else wanted.rows),
             n_sentences,
-            reasons,
+            wanted.n_matches,
+            wanted.left_out,
         )
-        for phenomenon, phenomenon_rows, reasons in zip(wanted, rows, left_out, strict=True)
+        for wanted in all_wanted
     ]
 
 
-def _governed(rows: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[dict[str, Any]]:
+def _governed(wanted: _Wanted) -> list[dict[str, Any]]:
     """Leave out what may be right: in is found with the dative, and with the accusative."""
-    seen = {(row["controller.entry"], row["value"]) for row in rows}
-    sure = [
-        row
-        for row in rows
-        if not any((row["controller.entry"], value) in seen for value in row["other_value"].split("|"))
-    ]
-    left_out.update({BOTH: len(rows) - len(sure)} if len(sure) < len(rows) else {})
+    strict = wanted.readings is not None
+    seen = wanted.governed if strict else {(row["controller.entry"], row["value"]) for row in wanted.rows}
+    times = Counter[str | None]()
+    for (lemma, _), n in wanted.governed.items():
+        times[lemma] += n
+    sure = []
+    for row in wanted.rows:
+        lemma, values = row["controller.entry"], [*row["other_value"].split("|"), *row.pop(MAY_BE, ())]
+        if any((lemma, value) in seen for value in values):
+            wanted.left_out[BOTH] += 1
+        elif strict and times[lemma] < wanted.phenomenon.least:
+            wanted.left_out[RARE_GOVERNOR] += 1
+        else:
+            sure.append(row)
     return sure
 
 
-def _more_forms(paths: Iterable[Path], seen_forms: SeenForms) -> Iterator[SeenForms | ListedForms]:
-    for path in paths:
-        if bare_name(path).endswith(TREES):
-            more = SeenForms(bare_name(path), seen_forms.feature)
-            for word in (word for tree in read_trees(path) for word in tree.words):
-                more.add(word)
-            yield more
-        else:
-            yield read_unimorph(path, seen_forms.feature, seen_forms.lemmas())
-
-
-def _pairs_of(
-    tree: Tree,
-    source: str,
-    phenomenon: Phenomenon,
-    tables: Sequence[SeenForms | ListedForms],
-    left_out: Counter[str],
-) -> Iterator[dict[str, Any]]:
+def _pairs_of(tree: Tree, source: str, wanted: _Wanted) -> Iterator[dict[str, Any]]:
     """Yield the pairs of a sentence, one for each word and other value."""
-    targets: dict[int, Mapping[str, int]] = {}
+    phenomenon = wanted.phenomenon
+    targets: dict[int, tuple[Mapping[str, int], Request]] = {}
     for request in phenomenon.file.requests:
         # Of several matches of a word the first is meant, by the positions of their nodes.
         matches = sorted(request.matches(tree.words), key=itemgetter(*request.pattern.nodes), reverse=True)
-        targets = {match[phenomenon.node]: match for match in matches} | targets
-    for target, match in sorted(targets.items()):
+        targets = {match[phenomenon.node]: (match, request) for match in matches} | targets
+    for target, (match, request) in sorted(targets.items()):
         word = tree.words[target]
         if word.values.get(phenomenon.feature) in {None, phenomenon.value}:
             continue
-        others: Sequence[OtherForm] = ()
-        if word.values.get("Typo") == "Yes":
-            reason: str | None = TYPO
-        elif not tree.stands_alone(target):
-            reason = JOINED
-        else:
-            before = tree.words[target - 1].values.get(LEMMA, "") if target else ""
-            others, reason = other_forms(word, before, phenomenon.feature, phenomenon.value, tables)
+        wanted.n_matches += 1
+        others, reason = _other_forms(tree, target, match, request, wanted)
         if reason is not None:
-            left_out[reason] += 1
+            wanted.left_out[reason] += 1
         for other in others:
-            yield _row(tree, source, phenomenon, target, match, other)
+            yield _row(tree, source, wanted, target, match, other)
+
+
+def _other_forms(
+    tree: Tree, target: int, match: Mapping[str, int], request: Request, wanted: _Wanted
+) -> tuple[Sequence[OtherForm], str | None]:
+    """Return the other forms of a word, or say why there is none."""
+    phenomenon, words = wanted.phenomenon, tree.words
+    node = phenomenon.controller[0] if phenomenon.controller else None
+    controller = words[match[node]] if node else None
+    excluded: dict[str, str] = {}  # new values, and the rules that leave them out
+    if wanted.readings is not None:
+        if controller is not None and phenomenon.governs:
+            governor = controller.values.get(LEMMA), words[target].values[phenomenon.feature]
+            wanted.governed[governor] += 1
+        for rule in phenomenon.file.rules:
+            if rule.holds(words, match, request.effort):
+                continue
+            if rule.new is None:
+                return (), rule.rule
+            excluded |= dict.fromkeys(rule.new, str(rule.rule))
+    if words[target].values.get("Typo") == "Yes":
+        return (), TYPO
+    if not tree.stands_alone(target):
+        return (), JOINED
+    if wanted.readings is not None:
+        return strict_forms(Place(words, target, controller, excluded), phenomenon, wanted.readings)
+    before = words[target - 1].values.get(LEMMA, "") if target else ""
+    return other_forms(words[target], before, phenomenon.feature, phenomenon.value, wanted.tables)
 
 
 def _row(
-    tree: Tree, source: str, phenomenon: Phenomenon, target: int, match: Mapping[str, int], other: OtherForm
+    tree: Tree, source: str, wanted: _Wanted, target: int, match: Mapping[str, int], other: OtherForm
 ) -> dict[str, Any]:
-    word = tree.words[target]
-    value = word.values[phenomenon.feature]
+    phenomenon, word = wanted.phenomenon, tree.words[target]
+    value = ", ".join(word.values.get(change.feature, "none") for change in phenomenon.changes)
     row: dict[str, Any] = {
         "good": tree.text(), "bad": tree.text(target, other.form),
         "good_tokens": tree.tokens(), "bad_tokens": tree.tokens(target, other.form),
@@ -209,7 +270,12 @@ def _row(
         "source": source, "genre": tree.genre,
     }  # fmt: skip
     if phenomenon.controller is not None:
-        row |= _agreement(tree, match[phenomenon.controller[0]], phenomenon.controller[1], target)
+        node, feature = phenomenon.controller
+        row |= _agreement(tree, match[node], feature, target)
+        if wanted.readings is not None and phenomenon.governs:
+            row[MAY_BE] = other.may_be
+        elif wanted.readings is not None:
+            row["n_other_cues"] = count_cues(tree.words, target, phenomenon.feature, match[node], feature)
     return row
 
 
@@ -237,6 +303,11 @@ def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return a table; columns without any value are left out."""
     names = dict.fromkeys(name for row in rows for name in row)
     return filled(pa.table({name: [row.get(name) for row in rows] for name in names}))
+
+
+def joined_table(all_pairs: Sequence[TreebankPairs]) -> pa.Table:
+    """Return the pairs of several phenomena in one table."""
+    return _as_table([row for pairs in all_pairs for row in pairs.table.to_pylist()])
 
 
 def draw_per_cell(pairs: TreebankPairs, number: int) -> TreebankPairs:

@@ -73,6 +73,10 @@ class ListedForms:
                     by_value[values[self.feature]][other.lower()] = 1
         return by_value
 
+    def readings(self, lemma: str, upos: str) -> Sequence[tuple[str, Mapping[str, str]]]:
+        """Return the rows of a lemma: forms and their features."""
+        return self._listed.get((lemma, upos), ())
+
     def may_be(self, word: Word, form: str) -> bool:
         """Check whether a form is listed with the word's value, in any mood."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
