@@ -61,7 +61,7 @@ tseval board retract boards/other/entries/lstm-small --reason "wrong weights"
 tseval board retract boards/mine/entries/lstm --reason duplicate""",
     "board rescore": """\
 tseval board rescore boards/mine                           # all entries
-tseval board rescore boards/mine lstm --weights ~/weights  # from your own copy of the weights
+tseval board rescore boards/mine --weights ~/weights       # from your own copy of the weights
 """,
     "board rename": """\
 tseval board rename boards/mine/entries/lstm lstm-small
