@@ -29,7 +29,8 @@ class Numbers:
     """The log-probabilities of an entry.
 
     Attributes:
-        name, fingerprint: Of the entry.
+        name: Of the entry.
+        fingerprint: Of its model.
         sample: Those at the places that all entries are compared at, (sampled,).
         load: Gives all of them at the places that entries share, (places,).
     """

@@ -23,7 +23,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RequestEstimate:
     """How many requests and about how many tokens; the cost in the currency of the prices, or None."""
 
     n_requests: int
@@ -39,9 +39,9 @@ class Estimate:
         return line if self.cost is None else f"{line}, a cost of about {self.cost:,.2f}"
 
 
-def estimate(prompts: Sequence[str], max_tokens: int, prices: Prices) -> Estimate:
+def estimate(prompts: Sequence[str], max_tokens: int, prices: Prices) -> RequestEstimate:
     """Estimate what prompts take, with answers of the greatest length."""
     n_prompt = sum(-(-len(prompt) // CHARACTERS_OF_A_TOKEN) + TOKENS_OF_A_CHAT for prompt in prompts)
     n_answer = len(prompts) * max_tokens
     cost = (n_prompt * prices.prompt + n_answer * prices.answer) / A_MILLION
-    return Estimate(len(prompts), n_prompt, n_answer, cost if prices != Prices() else None)
+    return RequestEstimate(len(prompts), n_prompt, n_answer, cost if prices != Prices() else None)

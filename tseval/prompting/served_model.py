@@ -18,7 +18,7 @@ from tseval.prompting.asked_model import (
     take_whole,
 )
 from tseval.prompting.chat_server import ChatServer, check_url, read_key, refuse_open_key
-from tseval.prompting.estimate import Estimate, Prices, estimate
+from tseval.prompting.estimate import Prices, RequestEstimate, estimate
 from tseval.prompting.template import DEFAULT, open_template
 from tseval.scoring.protocol import Answer, ModelCard
 
@@ -60,7 +60,7 @@ class ServedModel(AskedModel):
         super().__init__(template, card)
         self._server, self._settings, self.parallel, self._prices = server, settings, parallel, prices
 
-    def estimate(self, questions: Sequence[tuple[str, str]]) -> Estimate:
+    def estimate(self, questions: Sequence[tuple[str, str]]) -> RequestEstimate:
         """Count the requests and tokens of questions before they are sent."""
         tokens = self._settings.get("max_tokens", self._settings.get("max_completion_tokens"))
         longest = tokens if isinstance(tokens, int) else 1
