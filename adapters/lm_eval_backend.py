@@ -21,7 +21,7 @@ from tseval.errors import ModelError, first_line, suggest
 from tseval.files import file_sha256
 from tseval.pretrained.pieces import may_exceed
 from tseval.scoring.devices import pick_device
-from tseval.scoring.protocol import ModelCard
+from tseval.scoring.protocol import SECRETS, ModelCard
 
 try:
     import lm_eval.models  # noqa: F401 - registers the backends
@@ -46,8 +46,7 @@ SCHEMES = {"lm-eval": "open_lm_eval"}
 # Of the check at opening: tokens, ids that are looked at for them, and nats below which numbers are the same.
 N_TRIED, MOST_TRIED, SAME = 3, 2_000, 1e-4
 # Arguments that change how fast a number comes, or that are nobody's business, and no number.
-UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"}
-SECRET = {"api_key", "auth_token", "hf_token", "token", "password", "header"}
+UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"} | SECRETS
 
 
 class Backend(Protocol):
@@ -224,7 +223,7 @@ def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dic
     recorded = {
         key: value
         for key, value in sorted(arguments.items())
-        if key not in UNSIGNED | SECRET and not os.path.exists(value)
+        if key not in UNSIGNED and not os.path.exists(value)
     }
     return {
         "backend": backend,
@@ -238,7 +237,7 @@ def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
     """Hash files by their content; an address is all that is known of what lies elsewhere."""
     digest = hashlib.sha256(backend.encode())
     for key, value in sorted(arguments.items()):
-        if key in UNSIGNED | SECRET:
+        if key in UNSIGNED:
             continue
         if not os.path.exists(value):
             digest.update(f"\n{key}={value}".encode())

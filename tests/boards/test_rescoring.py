@@ -89,6 +89,7 @@ def test_paths_secrets_and_commas_in_settings(root, monkeypatch):
         },
     )
     assert opened == Opened("hf:mine", "vocab_from=srn.pt,lstm")
+    assert how_opened("hf:gpt", {"add_bos_token": "True"}) == Opened("hf:gpt", "add_bos_token=True")
     assert how_opened("hf:EleutherAI/pythia-70m") == Opened("hf:EleutherAI/pythia-70m")
     assert how_opened("mine/model.py:load") == Opened("model.py:load")
     assert how_opened("function:mine/model.py:load") == Opened("function:model.py:load")

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tseval.scoring.protocol import SECRETS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-# Settings that say where the user keeps something, or that hold a secret; none of them changes a number.
-PRIVATE = frozenset({"cache_dir", "header", "local_files_only"})
-SECRETS = ("key", "password", "secret", "token")  # how their names end: api_key, hf_token
+# Secrets, and what says where the user keeps something; none of them changes a number.
+PRIVATE = SECRETS | {"cache_dir", "local_files_only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,7 @@ def how_opened(spec: str | Path, arguments: Mapping[str, str] | None = None) -> 
     >>> how_opened("bundled:lstm", {"precision": "bfloat16", "token": "secret"})
     Opened(model='bundled:lstm', model_args='precision=bfloat16')
     """
-    kept = {
-        name: value
-        for name, value in (arguments or {}).items()
-        if name not in PRIVATE and not name.lower().endswith(SECRETS)
-    }
+    kept = {name: value for name, value in (arguments or {}).items() if name.lower() not in PRIVATE}
     settings = ",".join(f"{name}={_without_paths(value)}" for name, value in kept.items())
     return Opened(_without_path(str(spec)), settings)
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 UNKNOWN = "<unk>"  # how a `ReportingModel` shows a word that it does not know
 
 
+# Arguments of models that nothing records. Others whose names look alike change numbers: add_bos_token.
+SECRETS = frozenset({"api_key", "auth_token", "hf_token", "token", "password", "header"})
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     """Who a model is, for the manifest of a run.
