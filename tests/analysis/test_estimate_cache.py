@@ -28,8 +28,8 @@ def items():
 
 def counted(monkeypatch):
     """Count what is computed."""
-    calls, compute = [], estimates._estimate
-    monkeypatch.setattr(estimates, "_estimate", lambda *given: (calls.append(1), compute(*given))[1])
+    calls, compute = [], estimates._estimates
+    monkeypatch.setattr(estimates, "_estimates", lambda *given: (calls.append(1), compute(*given))[1])
     return calls
 
 
@@ -47,16 +47,23 @@ def test_other_verdicts_items_boards_or_levels_are_computed_again(items, monkeyp
     correct, decidable, design = items
     with estimates_kept("board"):
         estimate(*items)
+    others = (
+        (~correct, decidable, design),
+        (correct, ~decidable, design),
+        (correct, decidable, design_of(crossed(9, 8))),
+    )
+    expected = [estimate(*given) for given in others]
+    with at_confidence(0.9):
+        at_90 = estimate(*items)
     calls = counted(monkeypatch)
-    for given in ((~correct, decidable, design), (correct, ~decidable, design),
-                  (correct, decidable, design_of(crossed(9, 8)))):  # fmt: skip
+    for given, computed in zip(others, expected, strict=True):
         with estimates_kept("board"):
-            assert estimate(*given) == estimates._estimate(*given)
+            assert estimate(*given) == computed
     with estimates_kept("another"):
         estimate(*items)
     with estimates_kept("board"), at_confidence(0.9):
-        assert estimate(*items) == estimates._estimate(*items)
-    assert len(calls) == 9
+        assert estimate(*items) == at_90
+    assert len(calls) == 5
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": ', b"\xff"])
@@ -79,3 +86,13 @@ def test_nothing_is_kept_for_models_that_are_gone(items, cache):
         estimate(*items)
     (file,) = cache.iterdir()
     assert len(json.loads(file.read_bytes())) == 1
+
+
+def test_models_estimated_together_have_the_estimates_that_each_has_alone():
+    draw = np.random.default_rng(1)
+    design = design_of(crossed(8, 9))
+    models = [(draw.random(72) < 0.1 * number, np.ones(72, bool)) for number in range(11)]
+    models += [(draw.random(72) < 0.5, draw.random(72) < 0.9), (np.ones(72, bool), np.zeros(72, bool))]
+    for together, (correct, decidable) in zip(estimates.estimate_models(models, design), models, strict=True):
+        assert together == estimate(correct, decidable, design)
+    assert estimates.estimate_models(models, design)[-1] is None

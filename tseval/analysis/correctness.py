@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.analysis.design import Design, Factors, split_by_row
-from tseval.analysis.estimates import Estimate, estimate
+from tseval.analysis.estimates import Estimate, estimate_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,13 +48,18 @@ def estimate_means(
     return [tuple(_means_over(models, rows)) for rows in sets]
 
 
-def _means_over(models: Sequence[Correctness], rows: Sequence[int]) -> Iterator[Estimate | None]:
-    designs: dict[int, Design] = {}
-    for one in models:
-        items = np.isin(one.rows, rows)
-        if id(one.factors) not in designs:
-            designs[id(one.factors)] = Design.of(one.factors.take(items), one.rows[items])
-        yield estimate(one.correct[items], one.decidable[items], designs[id(one.factors)])
+def _means_over(models: Sequence[Correctness], rows: Sequence[int]) -> list[Estimate | None]:
+    grouped_alike: dict[int, list[int]] = {}
+    for place, one in enumerate(models):
+        grouped_alike.setdefault(id(one.factors), []).append(place)
+    found: dict[int, Estimate | None] = {}
+    for places in grouped_alike.values():
+        first = models[places[0]]
+        items = np.isin(first.rows, rows)
+        design = Design.of(first.factors.take(items), first.rows[items])
+        verdicts = [(models[place].correct[items], models[place].decidable[items]) for place in places]
+        found |= zip(places, estimate_models(verdicts, design), strict=True)
+    return [found[place] for place in range(len(models))]
 
 
 def factors_of_any(models: Sequence[Correctness]) -> Factors:

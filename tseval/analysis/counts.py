@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -56,33 +57,73 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     return tally(verdicts, by)[0]
 
 
-def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Correctness]:
-    """Count verdicts as `count` does, and keep from which items each row is made."""
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The items of a table by its rows: the same for all models on the same items.
+
+    Attributes:
+        keys: What names each row, in table order.
+        answers: The row and the entries of each item; nothing is correct or decidable yet.
+        designs: The places of the items of each row, and their design.
+    """
+
+    keys: pd.DataFrame
+    answers: Correctness
+    designs: list[tuple[NDArray[np.int64], Design]]
+
+    @classmethod
+    def of(cls, verdicts: pd.DataFrame, by: Sequence[str]) -> Grouping:
+        """Group verdicts by construction, and by value of features, in table order."""
+        groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
+        keys = groups.size().reset_index()[[*ROW, *by]]
+        # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
+        entries = [name for name in by if name.endswith(ENTRY)]
+        keys = keys.astype(dict.fromkeys(entries, "str"))
+        keys = in_table_order(keys.assign(group=range(len(keys))), by)
+        place_of = np.argsort(keys.pop("group").to_numpy())
+        nothing = np.zeros(len(verdicts), np.bool_)
+        rows = place_of[groups.ngroup().to_numpy()]
+        answers, designs = _grouped(Correctness(rows, Factors.of_verdicts(verdicts), nothing, nothing))
+        return cls(keys, answers, designs)
+
+    def count(self, counted: NDArray[np.generic]) -> NDArray[np.int64]:
+        """Add up a number or a truth value of each item, (items,) to (rows,)."""
+        return np.bincount(self.answers.rows, counted, len(self.keys)).astype(np.int64)
+
+
+def tally(
+    verdicts: pd.DataFrame, by: str | Sequence[str] = (), grouping: Grouping | None = None
+) -> tuple[pd.DataFrame, Correctness]:
+    """Count verdicts as `count` does, and keep from which items each row is made.
+
+    With `grouping`, that of the same items, verdicts need no column that names rows or entries.
+    """
     if len(verdicts) and verdicts["correct"].isna().all():
         raise no_accuracy("the run")
     by = as_names(by)
-    refuse_unknown_features(by, map(str, verdicts.columns))
+    if grouping is None:
+        refuse_unknown_features(by, map(str, verdicts.columns))
+        grouping = Grouping.of(verdicts, by)
+    counted: dict[str, NDArray[Any]] = {
+        "n_items": np.ones(len(verdicts)),
+        "n_correct": verdicts["correct"].fillna(value=False).to_numpy(bool),  # None of a rated sentence
+        "n_tied": verdicts["tie"].fillna(value=False).to_numpy(bool),
+        "n_undecidable": verdicts["undecidable"].to_numpy(bool),
+    }
+    if HALF_KNOWN in verdicts:
+        counted[N_HALF_KNOWN] = verdicts[HALF_KNOWN].fillna(value=False).to_numpy(bool)
     asked = set(ANSWERS) <= set(verdicts)
     if asked:
         both = verdicts[ANSWERS]
-        verdicts = verdicts.assign(**{N_ONES: both.eq(1).sum(axis=1), N_ANSWERS: both.notna().sum(axis=1)})
-    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
-    counts = count_groups(groups).reset_index()
-    # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
-    entries = [name for name in by if name.endswith(ENTRY)]
-    numbers = [name for name in (*COUNTS, N_HALF_KNOWN, N_ONES, N_ANSWERS) if name in counts]
-    counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(numbers, "int64"))
-    counts = in_table_order(counts.assign(group=range(len(counts))), by)
-    place_of = np.argsort(counts.pop("group").to_numpy())
-    answers = Correctness(
-        rows=place_of[groups.ngroup().to_numpy()],
-        factors=Factors.of_verdicts(verdicts),
-        correct=verdicts["correct"].to_numpy(bool),
-        decidable=~verdicts["undecidable"].to_numpy(bool),
+        counted[N_ONES] = both.eq(1).sum(axis=1).to_numpy()
+        counted[N_ANSWERS] = both.notna().sum(axis=1).to_numpy()
+    counts = grouping.keys.assign(**{name: grouping.count(values) for name, values in counted.items()})
+    answers = replace(
+        grouping.answers, correct=verdicts["correct"].to_numpy(bool), decidable=~counted["n_undecidable"]
     )
-    answers, designs = _grouped(answers)
     estimates = (
-        estimate(answers.correct[items], answers.decidable[items], design) for items, design in designs
+        estimate(answers.correct[items], answers.decidable[items], design)
+        for items, design in grouping.designs
     )
     found = estimate_columns(estimates, counts.index).astype({"df": "Float64"})
     for name, nothing in (("clusters", {}), ("fixed", ())):

@@ -120,10 +120,23 @@ def of_pairs(values: Array, weights: Array | None = None) -> Array:
 
 
 def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
-    """Add up values by group, (items,) to (groups,) or (items, columns) to (groups, columns)."""
-    if values.ndim == 2:
+    """Add up values by group, (items,) to (groups,) or (items, columns) to (groups, columns).
+
+    Each group is added up in the order of its items, whatever the number of columns: the sums are the same.
+    """
+    if values.ndim == 1:
+        return np.asarray(np.bincount(group, values), np.float64)
+    if values.shape[1] < _MANY:
         return np.stack([_sum_by(group, column) for column in values.T], axis=1)
-    return np.asarray(np.bincount(group, values), np.float64)
+    from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import
+
+    n_items, n_groups = len(group), int(group.max()) + 1
+    where = np.ones(n_items), group, np.arange(n_items + 1)
+    sums: Array = csc_array(where, shape=(n_groups, n_items)) @ values
+    return sums
+
+
+_MANY = 8  # columns: for fewer, to sum each by itself takes less than to import what sums all together
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +144,14 @@ class Cells:
     """Items grouped by one combination of factors; an item without an entry is alone in its cell.
 
     Attributes:
-        of_item: (items,), the cell of each item, counted from 0; `part`, its cell within its row.
-        row: (parts,), the row of each part; so are its cell, its size, and the weight of its items.
+        of_item: (items,), the cell of each item, counted from 0.
+        shared: The places of the items that are not alone; (items,) True where all are not.
+        part: The part of each of these: a cell within its row.
+        row: (parts,), the row of each part; so are its cell and its size.
         pull: (parts,), by which the distance of a part counts: the weight of its items, times what makes up
             for taking the mean of a row from the row itself, 1 / √(1 - w) for a part that is w of it.
+        alone: Rows with items that are alone: the row, the places of these items (None: all of the row),
+            and the square of their pull.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
         worth: How many items these are worth if every cell is wholly right or wholly wrong.
         df: Degrees of freedom of how cells of one factor vary: of G that are even, G - 1.
@@ -142,12 +159,13 @@ class Cells:
 
     n_factors: int
     of_item: NDArray[np.int64]
+    shared: NDArray[np.int64]
     part: NDArray[np.int64]
     row: NDArray[np.int64]
     cell: NDArray[np.int64]
     sizes: Array
-    weights: Array
     pull: Array
+    alone: tuple[tuple[int, NDArray[np.int64] | None, float], ...]
     lone: NDArray[np.bool_]
     worth: float
     df: float
@@ -168,7 +186,8 @@ class Cells:
         )
         sizes = np.bincount(part).astype(np.float64)
         cell, row = np.divmod(names, n_rows)
-        of_rows = np.bincount(row, sizes)[row]
+        items_of_rows = np.bincount(row, sizes)
+        of_rows = items_of_rows[row]
         lone = np.bincount(row) == 1
         # Rows of a single cell are as one row together, of which each is a part.
         shares = np.where(lone[row], 1 / n_rows, sizes / of_rows)
@@ -178,20 +197,40 @@ class Cells:
         if n_factors == 1:
             df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
         pull = weights * np.sqrt(scale)
-        return cls(n_factors, of_item, part, row, cell, sizes, weights, pull, lone, worth, df)
+        # What an item does that is alone in its cell is known without any sums.
+        single = np.bincount(cell, sizes)[cell] == 1
+        shared, alone = np.flatnonzero(~single[part]), []
+        for at in np.unique(row[single]):
+            places = np.flatnonzero(single[part] & (rows == at))
+            square = float(pull[part[places[0]]]) ** 2
+            alone.append((int(at), None if len(places) == items_of_rows[at] else places, square))
+        kept = np.cumsum(~single) - 1
+        cells = pd.factorize(cell[~single])[0]
+        return cls(
+            n_factors, of_item, shared, kept[part[shared]], row[~single], cells, sizes[~single],
+            pull[~single], (*alone,), lone, worth, df,
+        )  # fmt: skip
 
-    def between(self, values: Array, square: Square) -> Array:
-        """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives."""
-        return square(np.array([self._apart(column) for column in values.T]).T)
+    def between(self, values: Array, square: Square, of_rows: Array, within: Array) -> Array:
+        """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives.
 
-    def _apart(self, values: Array) -> Array:
-        """Say how far each cell draws the mean of one column, (items,) to (cells,)."""
-        sums = _sum_by(self.part, values)
-        n_rows = len(self.lone)
-        centres = _sum_by(self.row, self.weights * sums) * n_rows
-        centres[self.lone] = centres.mean()
-        sums -= centres[self.row] * self.sizes
-        sums *= self.pull
+        Args:
+            values: (items, columns).
+            square: Adds up the squares of columns, or of their differences.
+            of_rows: (rows, columns), the means of rows.
+            within: (rows, ...), the squares of how far each item of a row is from its mean, added up.
+        """
+        centres = np.where(self.lone[:, None], of_rows.mean(axis=0), of_rows)
+        total = square(self._apart(values, centres))
+        for row, items, pull in self.alone:
+            total += pull * (within[row] if items is None else square(values[items] - centres[row]))
+        return total
+
+    def _apart(self, values: Array, centres: Array) -> Array:
+        """Say how far each cell draws the mean of each column, (items, columns) to (cells, columns)."""
+        sums = _sum_by(self.part, values if len(self.shared) == len(values) else values[self.shared])
+        sums -= centres[self.row] * self.sizes[:, None]
+        sums *= self.pull[:, None]
         # Where no cell lies in several rows, cells are numbered as their parts are.
         return sums if self.cell[-1] == len(sums) - 1 else _sum_by(self.cell, sums)
 
@@ -311,12 +350,18 @@ class Design:
         errors for linear regression with multi-stage samples", Survey Methodology 28(2), with independent
         items as the working model (CR2). Decision 34 says why.
         """
-        within = self._within_rows(values, square)
-        n_rows = len(within)
-        independent = np.tensordot(1 / (n_rows**2 * np.bincount(self.rows)), within, 1)
+        of_rows, n_items = self._of_rows(values), np.bincount(self.rows)
+        n_rows = len(of_rows)
+        within = self._within_rows(values, square, of_rows)
+        # One item shows no distance from the mean of its row: there it is taken from the mean over rows.
+        n_compared = np.where(n_items > 1, n_items, n_rows)
+        scale = n_compared / np.maximum(n_compared - 1, 1) / n_items
+        of_items = within * scale.reshape(-1, *[1] * (within.ndim - 1))
+        independent = np.tensordot(1 / (n_rows**2 * n_items), of_items, 1)
         variances = independent.copy()
         for cells in self.cells:
-            variances += (-1) ** (cells.n_factors + 1) * (cells.between(values, square) - independent)
+            between = cells.between(values, square, of_rows, within)
+            variances += (-1) ** (cells.n_factors + 1) * (between - independent)
         variances = np.maximum(variances, independent)
         variances[variances <= _ROUNDING * square(values) / len(values)] = 0
         n_alone = np.count_nonzero(np.bincount(self.rows) == 1)
@@ -324,14 +369,11 @@ class Design:
         df = min([df, *(cells.df for cells in self.cells)])
         return Spread(variances, independent, round(df, 9))
 
-    def _within_rows(self, values: Array, square: Square) -> Array:
-        """Return the variance of single items within each row, (rows, ...)."""
-        of_rows = self._of_rows(values)
-        n_rows, found = len(of_rows), []
-        for items, mean in zip(self.places, of_rows, strict=True):
-            n, centre = (len(items), mean) if len(items) > 1 else (n_rows, of_rows.mean(axis=0))
-            found.append(square(values[items] - centre) * (n / max(n - 1, 1) / len(items)))
-        return np.stack(found)
+    def _within_rows(self, values: Array, square: Square, of_rows: Array) -> Array:
+        """Add up the squares of how far the items of each row are from its mean, (rows, ...)."""
+        centres = np.where((np.bincount(self.rows) == 1)[:, None], of_rows.mean(axis=0), of_rows)
+        distances = zip(self.places, centres, strict=True)
+        return np.stack([square(values[items] - centre) for items, centre in distances])
 
     def fewest_words(self) -> float:
         """Say how many items these are worth at worst: if each entry were wholly right or wholly wrong.

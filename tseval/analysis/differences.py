@@ -196,7 +196,26 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
     )  # fmt: skip
 
 
-def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:
+@dataclass(frozen=True, slots=True)
+class PairedMeans:
+    """The differences between the means of all pairs of architectures, in the order of `combinations`.
+
+    Attributes:
+        means: (architectures,), what each gets right.
+        value: (pairs,), how much more the first of a pair gets right; so are its standard error, degrees of
+            freedom, and the p of a difference at least as large if both were equally good.
+        unseen: The standard error of a difference if no entry showed one.
+    """
+
+    means: NDArray[np.float64]
+    value: NDArray[np.float64]
+    se: NDArray[np.float64]
+    df: NDArray[np.float64]
+    p: NDArray[np.float64]
+    unseen: float
+
+
+def compare_means(architectures: Sequence[NDArray[np.bool_]], design: Design) -> PairedMeans:
     """Set all pairs of architectures against each other, by their means over seeds.
 
     Intervals and tests are for other seeds and other entries. The variance of a difference is that of the
@@ -205,10 +224,13 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     seeds of the two, too much is told apart where seeds differ much. Of an architecture with one seed nothing
     is known of others: what is told is of this very model.
 
+    Args:
+        architectures: What each gets right, (items, seeds).
+
     Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
     Bulletin 2(6).
     """
-    values = np.array([correct.mean(axis=1) for correct in architectures]).T  # each column in one piece
+    values = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
     means, of_words, df_of_words = paired_errors(values, design)
     df_of_all = float(df_of_words[0, 0])
     unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_all))[1] / worst)
@@ -223,20 +245,31 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     squares = of_words**4 / df_of_words + of_both**2 / fewer
     df = np.divide(variances**2, squares, out=df_of_words.copy(), where=squares > 0)
     df = np.where(of_both == 0, df_of_words, df)
+    first, second = np.triu_indices(len(architectures), 1)
+    value, se, df = means[first] - means[second], np.sqrt(variances[first, second]), df[first, second]
+    p = np.minimum(1.0, 2 * upper_tail(np.abs(value) / se, df))
+    return PairedMeans(means, value, se, df, p, unseen)
+
+
+def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:
+    """Return the difference of each pair of architectures (`compare_means`), with intervals."""
+    compared = compare_means(architectures, design)
     # What all seeds of an architecture say alike, item by item; None where they differ.
     alike = [own[:, 0].tobytes() if (own == own[:, :1]).all() else None for own in architectures]
     found = []
-    for one, other in combinations(range(len(architectures)), 2):
-        value, se = float(means[one] - means[other]), sqrt(variances[one, other])
-        half = quantile(float(df[one, other])) * se
+    columns = (column.tolist() for column in (compared.value, compared.se, compared.df, compared.p))
+    for (one, other), value, se, df, p in zip(
+        combinations(range(len(architectures)), 2), *columns, strict=True
+    ):
+        half = quantile(df) * se
         told = Difference(
             value=value,
             se=se,
             low=max(-1.0, value - half),
             high=min(1.0, value + half),
-            df=float(df[one, other]),
-            p=min(1.0, 2 * upper_tail(abs(value) / se, float(df[one, other]))),
-            unseen=unseen,
+            df=df,
+            p=p,
+            unseen=compared.unseen,
             same=alike[one] is not None and alike[one] == alike[other],
             n_items=len(design.rows),
             clusters=design.clusters,

@@ -19,7 +19,7 @@ from tseval.analysis.intervals import confidence_level
 from tseval.files import cache_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -34,17 +34,18 @@ class Kept:
         self._head = f"{version('tseval')} {confidence_level()}".encode()
         self._last: tuple[Design, bytes] | None = None  # models follow one another on the same items
 
-    def get(
-        self,
-        verdicts: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-        design: Design,
-        compute: Callable[[], list[Any] | None],
-    ) -> list[Any] | None:
-        """Return the fields of an estimate, from an earlier command if that computed it."""
+    def key(self, verdicts: tuple[NDArray[np.bool_], NDArray[np.bool_]], design: Design) -> str:
+        """Return the digest of what an estimate follows from."""
         bits = (np.packbits(column).tobytes() for column in verdicts)
-        key = sha256(self._head + self._digest(design) + b"".join(bits)).hexdigest()[:40]
+        return sha256(self._head + self._digest(design) + b"".join(bits)).hexdigest()[:40]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.used or key in self.known
+
+    def take(self, key: str, computed: list[Any] | None) -> list[Any]:
+        """Return the fields of an estimate: of an earlier command, or those that were computed now."""
         if key not in self.used:
-            self.used[key] = self.known[key] if key in self.known else compute()
+            self.used[key] = self.known[key] if computed is None else computed
         return self.used[key]  # type: ignore[no-any-return]
 
     def _digest(self, design: Design) -> bytes:

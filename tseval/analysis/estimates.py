@@ -13,7 +13,7 @@ from tseval.analysis.estimate_cache import kept_estimates
 from tseval.analysis.intervals import quantile, score_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -66,15 +66,44 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
     Returns:
         None where no item is decidable.
     """
-    if not decidable.any():
-        return None
-    if (kept := kept_estimates.get()) is None:
-        return _estimate(correct, decidable, design)
-    fields = kept.get((correct, decidable), design, lambda: _fields(_estimate(correct, decidable, design)))
-    if fields is None:
-        return None
-    value, se, low, high, df, n_items, clusters, fixed, n_eff = fields
-    return Estimate(value, se, low, high, df, n_items, dict(clusters), tuple(fixed), n_eff)
+    return estimate_models([(correct, decidable)], design)[0]
+
+
+def estimate_models(
+    models: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]]], design: Design
+) -> list[Estimate | None]:
+    """Estimate the accuracy of each model, as `estimate` does, from its correct and its decidable items.
+
+    Models for which the same items are decidable are estimated together, which takes a tenth of the time.
+    """
+    kept = kept_estimates.get()
+    keys = [None if kept is None else kept.key(model, design) for model in models]
+    unknown: dict[bytes, list[int]] = {}
+    for place, ((_, decidable), key) in enumerate(zip(models, keys, strict=True)):
+        if decidable.any() and (kept is None or key not in kept):
+            unknown.setdefault(decidable.tobytes(), []).append(place)
+    computed: dict[int, Estimate] = {}
+    for places in unknown.values():
+        decidable = models[places[0]][1]
+        among = design.among(decidable)
+        for start in range(0, len(places), _AT_ONCE):
+            chosen = places[start : start + _AT_ONCE]
+            values = np.stack([models[place][0][decidable] for place in chosen], axis=1).astype(np.float64)
+            computed |= zip(chosen, _estimates(values, among), strict=True)
+    found = []
+    for place, ((_, decidable), key) in enumerate(zip(models, keys, strict=True)):
+        if not decidable.any():
+            found.append(None)
+        elif kept is None or key is None:
+            found.append(computed[place])
+        else:
+            fields = kept.take(key, None if key in kept else _fields(computed[place]))
+            value, se, low, high, df, n_items, clusters, fixed, n_eff = fields
+            found.append(Estimate(value, se, low, high, df, n_items, dict(clusters), tuple(fixed), n_eff))
+    return found
+
+
+_AT_ONCE = 16  # models: their values are held in memory at the same time
 
 
 def _fields(known: Estimate) -> list[object]:
@@ -85,16 +114,19 @@ def _fields(known: Estimate) -> list[object]:
     ]  # fmt: skip
 
 
-def _estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate:
-    among = design.among(decidable)
-    values = correct[decidable, None].astype(np.float64)
-    spread, p, n_items = among.spread(values), float(among.means(values)[0]), len(values)
-    variance, df = float(spread.variances[0]), spread.df if among.clusters else None
-    n_eff = worth(values, variance, among)
-    if variance == spread.independent[0] and not among.rows.any():
-        n_eff = n_items / max(1.0, n_items * float(among.unseen(values)[0]))
-    low, high = score_interval(p, n_eff, quantile(df))
-    return Estimate(p, sqrt(variance), low, high, df, n_items, among.clusters, among.fixed, n_eff)
+def _estimates(values: Array, design: Design) -> Iterator[Estimate]:
+    """Estimate the accuracy of each column, (items, models); all items are decidable."""
+    spread, means, n_items = design.spread(values), design.means(values), len(values)
+    df = spread.df if design.clusters else None
+    unseen = design.unseen(values)
+    for p, variance, independent, missed in zip(
+        means.tolist(), spread.variances.tolist(), spread.independent.tolist(), unseen.tolist(), strict=True
+    ):
+        n_eff = _worth(p, variance, missed, design)
+        if variance == independent and not design.rows.any():
+            n_eff = n_items / max(1.0, n_items * missed)
+        low, high = score_interval(p, n_eff, quantile(df))
+        yield Estimate(p, sqrt(variance), low, high, df, n_items, design.clusters, design.fixed, n_eff)
 
 
 def worth(values: Array, variance: float, design: Design) -> float:
@@ -102,7 +134,9 @@ def worth(values: Array, variance: float, design: Design) -> float:
 
     `values`, (items, 1), say how far each is right, 0 to 1; the variance is 0 where all are alike.
     """
-    if not variance:
-        return design.fewest_words()
-    p = float(design.means(values)[0])
-    return 1 / max(variance / (p * (1 - p)), float(design.unseen(values)[0]))
+    return _worth(float(design.means(values)[0]), variance, float(design.unseen(values)[0]), design)
+
+
+def _worth(share: float, variance: float, unseen: float, design: Design) -> float:
+    """Say the same from the share, and from what is left to assume (`Design.unseen`)."""
+    return 1 / max(variance / (share * (1 - share)), unseen) if variance else design.fewest_words()

@@ -8,12 +8,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 # The level of all intervals unless a user asks for another one.
 LEVEL = 0.95
@@ -83,11 +86,18 @@ def quantile(df: float | None) -> float:
     return round(float(ndtri(upper_end()) if df is None else stdtrit(df, upper_end())), 12)
 
 
-def upper_tail(t: float, df: float) -> float:
-    """Return the probability of a larger t, exact far out too."""
+@overload
+def upper_tail(t: float, df: float) -> float: ...
+@overload
+def upper_tail(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def upper_tail(
+    t: float | NDArray[np.float64], df: float | NDArray[np.float64]
+) -> float | NDArray[np.float64]:
+    """Return the probability of a larger t, exact far out too; of a number, or of each number of a column."""
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
-    return float(stdtr(df, -t))
+    found: NDArray[np.float64] = stdtr(df, -t)
+    return found if found.ndim else float(found)
 
 
 def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:

@@ -8,14 +8,13 @@ neighbourhoods and academic achievement across countries", Review of Economic St
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tseval.analysis.correctness import Correctness, factors_of_any, items_of_rows
 from tseval.analysis.design import Design
-from tseval.analysis.differences import differences_of_seeds, holm
+from tseval.analysis.differences import compare_means, holm
 from tseval.analysis.intervals import error_rate, upper_end
 
 if TYPE_CHECKING:
@@ -87,15 +86,14 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
     all differences to be known with the same few degrees of freedom.
     """
     n_models = len(architectures)
-    means = np.array([design.means(correct.mean(axis=1)[:, None])[0] for correct in architectures])
-    pairs = differences_of_seeds(architectures, design)
+    compared = compare_means(architectures, design)
+    first, second = np.triu_indices(n_models, 1)
+    apart = np.array(holm(compared.p.tolist())) < error_rate()
     better = np.zeros((n_models, n_models), bool)
-    told = zip(combinations(range(n_models), 2), pairs, holm([one.p for one in pairs]), strict=True)
-    for (one, other), difference, p in told:
-        better[one, other] = p < error_rate() and difference.value > 0
-        better[other, one] = p < error_rate() and difference.value < 0
+    better[first, second] = apart & (compared.value > 0)
+    better[second, first] = apart & (compared.value < 0)
     return RankSets(
-        means=means,
+        means=compared.means,
         low=tuple(int(n) for n in 1 + better.sum(axis=0)),
         high=tuple(int(n) for n in n_models - better.sum(axis=1)),
         better=better,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.counts import ANSWERS, no_accuracy, tally
+from tseval.analysis.counts import ANSWERS, Grouping, no_accuracy, tally
 from tseval.analysis.features import refuse_unknown_features
 from tseval.analysis.inflection import InflectedContexts, compared_verbs, with_inflection
 from tseval.analysis.measures import correlate, effects, with_effects
@@ -105,8 +105,12 @@ class Run:
         needed |= set(ANSWERS) if self.manifest.key.score == "prompt" else set()
         needed |= set() if self.manifest.suite.lexicon is None else {WORDS_BEFORE, NUMBER}
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
+        grouping = _grouping_of(table, as_names(by))
+        if self.manifest.suite.lexicon is None and not regions:
+            shared = {*ROW, *as_names(by)}
+            names = [name for name in names if name not in shared and not name.endswith(ENTRY)]
         verdicts = _frame(table.select(names))
-        rows, answers = tally(verdicts, by)
+        rows, answers = tally(verdicts, by, grouping)
         if self.manifest.suite.lexicon is not None:
             return with_inflection(rows, self.inflected(verdicts, answers.rows)), answers
         return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
@@ -148,3 +152,16 @@ _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(
 
 def _frame(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=_NULLABLE.get)
+
+
+_last: tuple[pa.Table, tuple[str, ...], Grouping] | None = None
+
+
+def _grouping_of(verdicts: pa.Table, by: Sequence[str]) -> Grouping:
+    """Group the items of a run; where those of the run before are the same, they are grouped once."""
+    global _last  # noqa: PLW0603 - runs over one suite follow one another
+    names = [*ROW, *by, *(name for name in verdicts.column_names if name.endswith(ENTRY) and name not in by)]
+    keys = verdicts.select(names)
+    if _last is None or _last[1] != tuple(by) or not _last[0].equals(keys):
+        _last = keys, tuple(by), Grouping.of(_frame(keys), by)
+    return _last[2]
