@@ -107,8 +107,11 @@ def weighted_products(values: Array, weights: Array) -> Array:
     """Add up the products of any two columns, each item by its weight, (columns, columns)."""
     products = np.zeros((values.shape[1], values.shape[1]))
     for start in range(0, len(values), _AT_ONCE):
-        part = values[start : start + _AT_ONCE]
-        products += (part * weights[start : start + _AT_ONCE, None]).T @ part
+        part, weight = values[start : start + _AT_ONCE], weights[start : start + _AT_ONCE]
+        if (weight == weight[0]).all():  # as in one row
+            products += weight[0] * (part.T @ part) if weight[0] else 0
+        else:
+            products += (part * weight[:, None]).T @ part
     return products
 
 
@@ -119,19 +122,21 @@ def of_pairs(values: Array, weights: Array | None = None) -> Array:
     return np.maximum(sizes[:, None] + sizes - 2 * products, 0)
 
 
-def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
+def _sum_by(group: NDArray[np.int64], values: Array, items: NDArray[np.int64] | None = None) -> Array:
     """Add up values by group, (items,) to (groups,) or (items, columns) to (groups, columns).
 
-    Each group is added up in the order of its items, whatever the number of columns: the sums are the same.
+    Each group is added up in the order of its items: the sums are the same for any number of columns. With
+    `items`, their places, in order, only these are added up, and `group` is theirs.
     """
     if values.ndim == 1:
-        return np.asarray(np.bincount(group, values), np.float64)
+        return np.asarray(np.bincount(group, values if items is None else values[items]), np.float64)
     if values.shape[1] < _MANY:
-        return np.stack([_sum_by(group, column) for column in values.T], axis=1)
+        return np.stack([_sum_by(group, column, items) for column in values.T], axis=1)
     from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import
 
-    n_items, n_groups = len(group), int(group.max()) + 1
-    where = np.ones(n_items), group, np.arange(n_items + 1)
+    n_groups, n_items = int(group.max()) + 1, len(values)
+    counted = np.ones(n_items, np.int64) if items is None else np.bincount(items, minlength=n_items)
+    where = np.ones(len(group)), group, np.concatenate(([0], np.cumsum(counted)))
     sums: Array = csc_array(where, shape=(n_groups, n_items)) @ values
     return sums
 
@@ -145,7 +150,7 @@ class Cells:
 
     Attributes:
         of_item: (items,), the cell of each item, counted from 0.
-        shared: The places of the items that are not alone; (items,) True where all are not.
+        shared: The places of the items that are not alone, in order.
         part: The part of each of these: a cell within its row.
         row: (parts,), the row of each part; so are its cell and its size.
         pull: (parts,), by which the distance of a part counts: the weight of its items, times what makes up
@@ -228,7 +233,7 @@ class Cells:
 
     def _apart(self, values: Array, centres: Array) -> Array:
         """Say how far each cell draws the mean of each column, (items, columns) to (cells, columns)."""
-        sums = _sum_by(self.part, values if len(self.shared) == len(values) else values[self.shared])
+        sums = _sum_by(self.part, values, self.shared)
         sums -= centres[self.row] * self.sizes[:, None]
         sums *= self.pull[:, None]
         # Where no cell lies in several rows, cells are numbered as their parts are.

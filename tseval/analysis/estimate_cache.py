@@ -32,7 +32,7 @@ class Kept:
     def __init__(self, known: dict[str, Any]) -> None:
         self.known, self.used = known, dict[str, Any]()
         self._head = f"{version('tseval')} {confidence_level()}".encode()
-        self._last: tuple[Design, bytes] | None = None  # models follow one another on the same items
+        self._digests: dict[int, tuple[Design, bytes]] = {}  # by identity: models share the designs of rows
 
     def key(self, verdicts: tuple[NDArray[np.bool_], NDArray[np.bool_]], design: Design) -> str:
         """Return the digest of what an estimate follows from."""
@@ -49,12 +49,12 @@ class Kept:
         return self.used[key]  # type: ignore[no-any-return]
 
     def _digest(self, design: Design) -> bytes:
-        if self._last is None or self._last[0] is not design:
+        if id(design) not in self._digests:
             names = json.dumps([design.factors.names, design.clusters, design.fixed]).encode()
             arrays = (np.ascontiguousarray(array) for array in (design.rows, design.factors.codes))
             digest = sha256(names + b"".join(str(one.shape).encode() + one.tobytes() for one in arrays))
-            self._last = design, digest.digest()
-        return self._last[1]
+            self._digests[id(design)] = design, digest.digest()
+        return self._digests[id(design)][1]
 
 
 kept_estimates: ContextVar[Kept | None] = ContextVar("kept_estimates", default=None)
