@@ -278,7 +278,7 @@ def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows))[:-1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Design:
     """Items, the rows of a table that they stand in, and the lexicon entries that they share.
 

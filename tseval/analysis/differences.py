@@ -230,7 +230,9 @@ def compare_means(architectures: Sequence[NDArray[np.bool_]], design: Design) ->
     Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
     Bulletin 2(6).
     """
-    values = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
+    values = np.empty((len(design.rows), len(architectures)))
+    for place, correct in enumerate(architectures):
+        values[:, place] = correct.mean(axis=1)
     means, of_words, df_of_words = paired_errors(values, design)
     df_of_all = float(df_of_words[0, 0])
     unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_all))[1] / worst)

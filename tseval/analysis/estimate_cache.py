@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class Kept:
     def __init__(self, known: dict[str, Any]) -> None:
         self.known, self.used = known, dict[str, Any]()
         self._head = f"{version('tseval')} {confidence_level()}".encode()
-        self._digests: dict[int, tuple[Design, bytes]] = {}  # by identity: models share the designs of rows
+        # By identity: models share the designs of rows. A design goes when nothing else holds it.
+        self._digests: dict[int, tuple[ref[Design], bytes]] = {}
 
     def key(self, verdicts: tuple[NDArray[np.bool_], NDArray[np.bool_]], design: Design) -> str:
         """Return the digest of what an estimate follows from."""
@@ -49,12 +51,14 @@ class Kept:
         return self.used[key]  # type: ignore[no-any-return]
 
     def _digest(self, design: Design) -> bytes:
-        if id(design) not in self._digests:
+        known, digest = self._digests.get(id(design), (None, b""))
+        if known is None or known() is not design:
             names = json.dumps([design.factors.names, design.clusters, design.fixed]).encode()
             arrays = (np.ascontiguousarray(array) for array in (design.rows, design.factors.codes))
-            digest = sha256(names + b"".join(str(one.shape).encode() + one.tobytes() for one in arrays))
-            self._digests[id(design)] = design, digest.digest()
-        return self._digests[id(design)][1]
+            content = names + b"".join(str(one.shape).encode() + one.tobytes() for one in arrays)
+            digest = sha256(content).digest()
+            self._digests[id(design)] = ref(design), digest
+        return digest
 
 
 kept_estimates: ContextVar[Kept | None] = ContextVar("kept_estimates", default=None)

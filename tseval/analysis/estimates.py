@@ -103,7 +103,7 @@ def estimate_models(
     return found
 
 
-_AT_ONCE = 16  # models: their values are held in memory at the same time
+_AT_ONCE = 8  # models: their values are held in memory at the same time
 
 
 def _fields(known: Estimate) -> list[object]:
