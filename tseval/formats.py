@@ -9,6 +9,7 @@ import sys
 import zlib
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -96,17 +97,23 @@ def read_yaml(file: Path) -> Json:
     import yaml  # noqa: PLC0415 - most commands read none
 
     try:
-        text = read_bytes(file, "grammar_bytes").decode()
-        if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise ContentError("YAML aliases (*name) are not allowed: write the values instead of the alias")
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
-        if root is None:
-            return None
-        _refuse_ambiguous(root)
-        return loader.construct_document(root)  # type: ignore[no-any-return]
+        root = _root_of(read_bytes(file, "grammar_bytes").decode())
+        return None if root is None else yaml.SafeLoader("").construct_document(root)  # type: ignore[no-any-return]
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:
         raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
+
+
+@lru_cache(maxsize=512)  # the entries of a leaderboard are read several times in one command
+def _root_of(text: str) -> Node | None:
+    """Parse a document, and refuse what does not stand where it is read."""
+    import yaml  # noqa: PLC0415 - most commands read none
+
+    if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+        raise ContentError("YAML aliases (*name) are not allowed: write the values instead of the alias")
+    root = yaml.SafeLoader(text).get_single_node()
+    if root is not None:
+        _refuse_ambiguous(root)
+    return root
 
 
 def _refuse_ambiguous(root: Node) -> None:

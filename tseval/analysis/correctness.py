@@ -11,7 +11,7 @@ from tseval.analysis.design import Design, Factors, split_by_row
 from tseval.analysis.estimates import Estimate, estimate_models
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,18 +45,32 @@ def estimate_means(
     Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
     decidable is left out.
     """
-    return [tuple(_means_over(models, rows)) for rows in sets]
+    return [
+        tuple(_estimate_on(models, lambda one, rows=rows: np.isin(one.rows, rows), by_row=True))
+        for rows in sets
+    ]
 
 
-def _means_over(models: Sequence[Correctness], rows: Sequence[int]) -> list[Estimate | None]:
+def estimate_items(models: Sequence[Correctness], items: NDArray[np.int64]) -> list[Estimate | None]:
+    """Estimate the accuracy of every model on some items, given by their places, as if they were one row."""
+    return _estimate_on(models, lambda _: items, by_row=False)
+
+
+def _estimate_on(
+    models: Sequence[Correctness],
+    items_of: Callable[[Correctness], NDArray[np.bool_] | NDArray[np.int64]],
+    *,
+    by_row: bool,
+) -> list[Estimate | None]:
+    """Estimate models on some of their items; those that share their entries together."""
     grouped_alike: dict[int, list[int]] = {}
     for place, one in enumerate(models):
         grouped_alike.setdefault(id(one.factors), []).append(place)
     found: dict[int, Estimate | None] = {}
     for places in grouped_alike.values():
         first = models[places[0]]
-        items = np.isin(first.rows, rows)
-        design = Design.of(first.factors.take(items), first.rows[items])
+        items = items_of(first)
+        design = Design.of(first.factors.take(items), first.rows[items] if by_row else None)
         verdicts = [(models[place].correct[items], models[place].decidable[items]) for place in places]
         found |= zip(places, estimate_models(verdicts, design), strict=True)
     return [found[place] for place in range(len(models))]

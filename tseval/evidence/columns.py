@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 def whole_column(table: pa.Table, name: str) -> pa.StringArray:
     """Return a column of text in one piece."""
-    return cast("pa.StringArray", table[name].combine_chunks())
+    column = table[name]  # to combine a single chunk copies it
+    return cast("pa.StringArray", column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
 
 
 def flat_column(table: pa.Table, name: str) -> pa.FloatArray:

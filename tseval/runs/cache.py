@@ -46,6 +46,9 @@ class CachedRun:
                 same = {name for name in both if table[name].equals(known[name])}
                 columns = [(known if name in same else table)[name] for name in names]
                 self._verdicts = pa.table(columns, names)
+            # In one piece, columns that runs share are read from one place.
+            in_pieces = any(column.num_chunks > 1 for column in self._verdicts.columns)
+            self._verdicts = self._verdicts.combine_chunks() if in_pieces else self._verdicts
         return self._verdicts
 
     def for_table(self) -> Run:

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 class Verdicts:
     """What one model answered, item by item, in the order of the suite, (verdicts,).
 
-    The margin is the score of what should be better less that of what should be worse, in nats; not a number
-    where nothing was compared.
+    `better` and `worse` are the scores of what should be better and worse, in nats; not a number where
+    nothing was compared.
     """
 
     case: pa.StringArray
     item: NDArray[np.int64]
     contrast: pa.StringArray
-    margin: NDArray[np.float64]
+    better: NDArray[np.float64]
+    worse: NDArray[np.float64]
     correct: NDArray[np.bool_]
     tie: NDArray[np.bool_]
     undecidable: NDArray[np.bool_]
@@ -47,10 +48,14 @@ class Verdicts:
         asked = BETTER_FIRST in table.column_names
         half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
         return cls(
-            case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known,
+            case, table["item"].to_numpy(), contrast, better, worse, correct, tie, undecidable, half_known,
             tuple(map(str, table[f"{CONTEXT}{ENTRY}"].to_pylist())) if in_context else (),
             np.stack([better, worse], axis=1).astype(np.int64) if asked else None,
         )  # fmt: skip
+
+    def margins(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the score of what should be better less that of what should be worse, in nats."""
+        return self.better[indices] - self.worse[indices]
 
     def scored_text(self, index: int, text: str) -> str:
         """Return a sentence of one as it stands among the scored sentences of a run."""
@@ -62,7 +67,7 @@ class Verdicts:
             outcome = "right" if self.correct[index] else "wrong"
             decided = BY_ORDER if self.tie[index] else outcome
             return NO_ANSWER if self.undecidable[index] else decided, None
-        margin = float(self.margin[index])
+        margin = float(self.better[index] - self.worse[index])
         if self.undecidable[index]:
             return HALF_KNOWN_OUTCOME if self.half_known[index] else UNDECIDABLE, None
         outcome = "tie" if self.tie[index] else "right" if self.correct[index] else "wrong"

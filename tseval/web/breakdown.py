@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.analysis.design import Design, split_by_row
-from tseval.analysis.estimates import Estimate, estimate
+from tseval.analysis.correctness import estimate_items
+from tseval.analysis.design import split_by_row
 from tseval.items import ENTRY, NOT_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from tseval.analysis.correctness import Correctness
+    from tseval.analysis.estimates import Estimate
 
 
 MOST_VALUES = 8
@@ -37,17 +36,7 @@ def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[s
             if 1 < len(values) <= MOST_VALUES:
                 parts = ((str(value), items[(column == value).to_numpy()]) for value in values)
                 parts_of_rows[-1][name] = [
-                    (value, len(items_of_value), _estimates(items_of_value, models))
+                    (value, len(items_of_value), estimate_items(models, items_of_value))
                     for value, items_of_value in parts
                 ]
     return parts_of_rows
-
-
-def _estimates(items: NDArray[np.int64], models: Sequence[Correctness]) -> list[Estimate | None]:
-    designs: dict[int, Design] = {}  # models mostly share their factors
-    estimates = []
-    for model in models:
-        if id(model.factors) not in designs:
-            designs[id(model.factors)] = Design.of(model.factors.take(items))
-        estimates.append(estimate(model.correct[items], model.decidable[items], designs[id(model.factors)]))
-    return estimates

@@ -38,7 +38,7 @@ def choose_items(
     """
     chosen = []
     for by_hash, row in zip(drawn, split_by_row(rows), strict=True):
-        margin = np.where(verdicts.undecidable[row], np.nan, verdicts.margin[row])
+        margin = np.where(verdicts.undecidable[row], np.nan, verdicts.margins(row))
         wrong = ~verdicts.correct[row] & ~verdicts.undecidable[row]
         closest = _smallest(np.abs(margin), N_CLOSEST)
         worst = _smallest(np.where(wrong, margin, np.nan), N_WORST)

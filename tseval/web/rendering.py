@@ -67,7 +67,7 @@ def _made_plain(value: object) -> object:
     """Return a text made plain, line by line, before it is escaped; what is HTML already stays."""
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
-    if not isinstance(value, str) or isinstance(value, Markup):
+    if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
         return value
     return "\n".join(map(plain, value.split("\n")))
 

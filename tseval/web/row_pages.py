@@ -89,6 +89,8 @@ class ItemPages:
             for number, cached in enumerate(runs)
             if cached is not None
         }
+        # By item, as models mostly show the same items: the answer of each.
+        self._by_all: dict[int, dict[int, tuple[str, float | None]]] = {}
 
     def rows(self, number: int) -> list[RowPage]:
         """Return the rows of one model."""
@@ -174,9 +176,11 @@ class ItemPages:
 
     def _by_others(self, index: int, number: int) -> tuple[str, ...]:
         """Return what the other models make of an item; of many, how many make what of it."""
-        others = {
-            other: verdicts.answer(index) for other, verdicts in self._answered.items() if other != number
-        }
+        if index not in self._by_all:
+            self._by_all[index] = {
+                other: verdicts.answer(index) for other, verdicts in self._answered.items()
+            }
+        others = {other: answer for other, answer in self._by_all[index].items() if other != number}
         if len(others) > MOST_NAMED:
             counts = Counter(outcome for outcome, _ in others.values())
             return tuple(f"{count} {outcome}" for outcome, count in counts.most_common())
