@@ -31,7 +31,7 @@ def test_the_table_has_its_rows():
 @pytest.mark.slowest
 @pytest.mark.parametrize("row", ROWS, ids=[row[0].strip("`") for row in ROWS])
 def test_every_row_is_read_by_its_line(tmp_path, monkeypatch, row):
-    name, content, _, line, read = row
+    name, content, line, read = row
     monkeypatch.chdir(tmp_path)
     file = name.strip("`")
     lines = [part.strip("`").replace("→", "\t") for part in content.split(" / ")]
