@@ -86,8 +86,9 @@ def estimate_models(
     for places in unknown.values():
         decidable = models[places[0]][1]
         among = design.among(decidable)
-        for start in range(0, len(places), _AT_ONCE):
-            chosen = places[start : start + _AT_ONCE]
+        at_once = max(8, _AT_ONCE // len(decidable))
+        for start in range(0, len(places), at_once):
+            chosen = places[start : start + at_once]
             values = np.stack([models[place][0][decidable] for place in chosen], axis=1).astype(np.float64)
             computed |= zip(chosen, _estimates(values, among), strict=True)
     found = []
@@ -103,7 +104,7 @@ def estimate_models(
     return found
 
 
-_AT_ONCE = 8  # models: their values are held in memory at the same time
+_AT_ONCE = 1 << 20  # values of several models that are held in memory at the same time
 
 
 def _fields(known: Estimate) -> list[object]:

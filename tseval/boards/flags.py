@@ -13,7 +13,6 @@ from tseval.boards.entry import read_entry
 from tseval.boards.implausible import implausible, nodes_of
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError
 from tseval.evidence.file_format import read_evidence
-from tseval.evidence.prefixes import mark_nodes
 from tseval.runs.entry import evidence_of
 from tseval.runs.manifest import Manifest, load_manifest
 
@@ -76,12 +75,7 @@ def _load(folder: Path, manifest: Manifest, split: SplitSuite) -> NDArray[np.flo
 
 
 def _n_shared(split: SplitSuite) -> int:
-    return int(_is_shared_place(split).sum())
-
-
-def _is_shared_place(split: SplitSuite) -> NDArray[np.bool_]:
-    """Mark the words that are a node of every causal model's evidence, (words,)."""
-    return mark_nodes(split.words, split.words.shared)
+    return int(split.nodes.sum())
 
 
 def _at_shared_places(evidence: Evidence, split: SplitSuite) -> NDArray[np.float64]:
@@ -93,4 +87,4 @@ def _at_shared_places(evidence: Evidence, split: SplitSuite) -> NDArray[np.float
     nodes = None if evidence.too_long else nodes_of(evidence, split)
     if nodes is None:
         return values
-    return values[_is_shared_place(split)[nodes.positions]]
+    return values[split.nodes[nodes.positions]]

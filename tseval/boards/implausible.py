@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tseval.evidence.prefixes import Words
     from tseval.evidence.record import Evidence
     from tseval.runs.board_suite import SplitSuite
     from tseval.runs.manifest import Manifest
@@ -62,9 +63,19 @@ def nodes_of(evidence: Evidence, split: SplitSuite) -> Nodes | None:
     """Find the word of each row of evidence; None where rows are no words, or do not fit the suite."""
     if evidence.unit == "sentence":
         return None
-    words = split.words
     if evidence.too_long:
-        words = split_words(readable(evidence, split.sentences)[0])
+        return _find_nodes(evidence, split, split_words(readable(evidence, split.sentences)[0]))
+    global _last  # noqa: PLW0603 - most entries of a board have the same nodes
+    shape = evidence.unit, tuple(evidence.apart.items()), evidence.table.num_rows
+    if _last is None or _last[0] is not split or _last[1] != shape:
+        _last = split, shape, _find_nodes(evidence, split, split.words)
+    return _last[2]
+
+
+_last: tuple[SplitSuite, object, Nodes | None] | None = None
+
+
+def _find_nodes(evidence: Evidence, split: SplitSuite, words: Words) -> Nodes | None:
     ids, pairs = split.numbered_words if words is split.words else numbered(words)
     is_node = np.ones(len(ids), dtype=np.bool_)
     if evidence.unit == "prefix":
@@ -94,7 +105,10 @@ def _numbers(manifest: Manifest, evidence: Evidence, nodes: Nodes | None) -> Ite
     own = values[values != 0] if is_given else values
     if len(own) < LEAST_NUMBERS:
         return
-    distinct = np.unique(np.round(own, 4))
+    few = 2 * len(own) ** 0.5
+    distinct = np.unique(np.round(own[: int(10 * few)], 4))
+    if len(distinct) <= few:  # not enough to say that all have more
+        distinct = np.unique(np.round(own, 4))
     if len(distinct) == 1:
         yield f"each of its {len(own):,} log-probabilities is {distinct[0]:.4g}"
         return
@@ -108,7 +122,7 @@ def _numbers(manifest: Manifest, evidence: Evidence, nodes: Nodes | None) -> Ite
             "the context, as in a unigram model"
         )
         return
-    if len(distinct) <= 2 * len(own) ** 0.5:
+    if len(distinct) <= few:
         yield f"its {len(own):,} log-probabilities have only {len(distinct):,} different values"
         return
     if nodes is None or not knows_words:

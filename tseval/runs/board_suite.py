@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import BoardError, SuiteError, first_line
-from tseval.evidence.prefixes import Words, split_words
+from tseval.evidence.prefixes import Words, mark_nodes, split_words
 from tseval.formats import ContentError, Json, checked
 from tseval.items import CONTEXT
 from tseval.suites import available_suites, load_suite
@@ -71,6 +71,11 @@ class SplitSuite:
     def numbered_words(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The number of each word, and of each word with the one before it (`numbered`)."""
         return numbered(self.words)
+
+    @cached_property
+    def nodes(self) -> NDArray[np.bool_]:
+        """Mark the words that are a node of every causal model's evidence (`mark_nodes`), (words,)."""
+        return mark_nodes(self.words, self.words.shared)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
