@@ -83,7 +83,7 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 @suites_command.command("twin")
 @click.argument("suite", type=SUITE)
 @click.option("--lexicon", type=FILE, required=True, metavar="FILE",
-              help="File with the secret words: a lexicon with the same word classes as the lexicon of "
+              help="File with the hidden words: a lexicon with the same word classes as the lexicon of "
                    "the suite, and as many words in each class.")  # fmt: skip
 @click.option(
     "-o",
