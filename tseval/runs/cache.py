@@ -18,24 +18,27 @@ if TYPE_CHECKING:
     from tseval.runs.run import Run
 
 
-_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable", "half_known"}
+_NEEDED = {*ROW, "case", "item", "correct", "tie", "undecidable", "half_known"}
+# 16 bytes an item and run: of many runs they take more memory than all that follows from them.
+SCORES = {"better_score", "worse_score"}
+MOST_WITH_SCORES = 16  # runs
 
 
 class CachedRun:
     """A run whose verdicts are read once; features, which are the suite's, are not kept.
 
-    Columns that are the same as in the run before are kept once.
+    Columns that are the same as in the run before are kept once. Scores are kept only `with_scores`.
     """
 
-    def __init__(self, run: Run, before: CachedRun | None) -> None:
-        self.run, self._before = run, before
+    def __init__(self, run: Run, before: CachedRun | None, *, with_scores: bool = True) -> None:
+        self.run, self._before, self.with_scores = run, before, with_scores
         self._verdicts: pa.Table | None = None
 
     def verdicts(self) -> pa.Table:
         """Return the verdicts, without features."""
         if self._verdicts is None:
             table = self.run.load_verdicts()
-            needed = _NEEDED | {*ANSWERS}
+            needed = _NEEDED | {*ANSWERS} | (SCORES if self.with_scores else set())
             if self.run.manifest.suite.lexicon is not None:
                 needed |= {WORDS_BEFORE, NUMBER}
             names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
@@ -57,8 +60,10 @@ class CachedRun:
 
 
 def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
-    """Keep the verdicts of runs over one suite, from their first use on."""
+    """Keep the verdicts of runs over one suite, from their first use on; of many runs without scores."""
     cached: list[CachedRun] = []
     for run in runs:
-        cached.append(CachedRun(run, cached[-1] if cached else None))
+        # Tables of compared regions count scores, not verdicts.
+        with_scores = len(runs) <= MOST_WITH_SCORES or run.manifest.key.score == "regions"
+        cached.append(CachedRun(run, cached[-1] if cached else None, with_scores=with_scores))
     return cached

@@ -40,8 +40,12 @@ class Verdicts:
 
     @classmethod
     def of(cls, table: pa.Table, *, in_context: bool = False) -> Verdicts:
-        """Return the answers in verdicts, as `tseval.verdicts.judge` gives them."""
-        better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
+        """Return the answers in verdicts, as `tseval.verdicts.judge` gives them; scores may be left out."""
+        unknown = np.broadcast_to(np.nan, len(table))
+        better, worse = (
+            table[name].to_numpy() if name in table.column_names else unknown
+            for name in ("better_score", "worse_score")
+        )
         correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
         nothing = np.zeros(len(table), dtype=np.bool_)

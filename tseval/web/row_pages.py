@@ -22,6 +22,8 @@ from tseval.writing import AS_WRITTEN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from tseval.items import Suite
     from tseval.report.table import Table
     from tseval.runs import CachedRun
@@ -70,6 +72,10 @@ class RowPage:
     answers: str = ""
 
 
+def _answers_of(cached: CachedRun, verdicts: pa.Table) -> Verdicts:
+    return Verdicts.of(verdicts, in_context=cached.run.manifest.suite.context is not None)
+
+
 class ItemPages:
     """The rows of the models of a table from near by; `at` begins the names of their blocks."""
 
@@ -85,7 +91,7 @@ class ItemPages:
         self._parts = break_down(whole, list(answers.values()))
         self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
         self._answered = {
-            number: Verdicts.of(cached.verdicts(), in_context=cached.run.manifest.suite.context is not None)
+            number: _answers_of(cached, cached.verdicts())
             for number, cached in enumerate(runs)
             if cached is not None
         }
@@ -96,7 +102,7 @@ class ItemPages:
         """Return the rows of one model."""
         cached, column = self._runs[number], self._table.columns[number]
         assert cached is not None
-        verdicts = self._answered[number]
+        verdicts = self._with_scores(number)
         chosen = choose_items(self._drawn, verdicts, self._rows)
         rules = rules_of(cached.run, self._suite)
         shown_items = show_items(self._suite, cached.run.load_sentences(), verdicts, chosen, rules)
@@ -149,16 +155,24 @@ class ItemPages:
         for with_words in (True, False):
             blocks = dict(texts)
             for number, cached in models:
-                scored = RunScores(cached.run.load_sentences())
+                scored, verdicts = RunScores(cached.run.load_sentences()), self._with_scores(number)
                 for row, places in enumerate(self._places):
                     blocks[answers_name(self._at, number, row)] = scored.answers_block(
-                        known, self._answered[number], places, with_words=with_words
+                        known, verdicts, places, with_words=with_words
                     )
                 if with_words and sum(map(len, blocks.values())) > most:
                     break
             else:
                 return blocks, with_words
         return blocks, False
+
+    def _with_scores(self, number: int) -> Verdicts:
+        """Return the answers of one model with scores, which are read again where they were not kept."""
+        cached = self._runs[number]
+        assert cached is not None
+        return (
+            self._answered[number] if cached.with_scores else _answers_of(cached, cached.run.load_verdicts())
+        )
 
     def with_blocks(self, number: int, rows: Sequence[RowPage]) -> list[RowPage]:
         """Name the blocks of the rows of one model."""
