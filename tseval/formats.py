@@ -98,7 +98,7 @@ def read_yaml(file: Path) -> Json:
 
     try:
         root = _root_of(read_bytes(file, "grammar_bytes").decode())
-        return None if root is None else yaml.SafeLoader("").construct_document(root)  # type: ignore[no-any-return]
+        return None if root is None else yaml.SafeLoader("").construct_document(root)
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:
         raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
 

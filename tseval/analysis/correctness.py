@@ -45,10 +45,11 @@ def estimate_means(
     Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
     decidable is left out.
     """
-    return [
-        tuple(_estimate_on(models, lambda one, rows=rows: np.isin(one.rows, rows), by_row=True))
-        for rows in sets
-    ]
+
+    def estimate_over(rows: Sequence[int]) -> list[Estimate | None]:
+        return _estimate_on(models, lambda one: np.isin(one.rows, rows), by_row=True)
+
+    return [tuple(estimate_over(rows)) for rows in sets]
 
 
 def estimate_items(models: Sequence[Correctness], items: NDArray[np.int64]) -> list[Estimate | None]:

@@ -137,8 +137,7 @@ def _sum_by(group: NDArray[np.int64], values: Array, items: NDArray[np.int64] | 
     n_groups, n_items = int(group.max()) + 1, len(values)
     counted = np.ones(n_items, np.int64) if items is None else np.bincount(items, minlength=n_items)
     where = np.ones(len(group)), group, np.concatenate(([0], np.cumsum(counted)))
-    sums: Array = csc_array(where, shape=(n_groups, n_items)) @ values
-    return sums
+    return np.asarray(csc_array(where, shape=(n_groups, n_items)) @ values, np.float64)
 
 
 _MANY = 8  # columns: for fewer, to sum each by itself takes less than to import what sums all together

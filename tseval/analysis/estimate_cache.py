@@ -44,10 +44,10 @@ class Kept:
     def __contains__(self, key: str) -> bool:
         return key in self.used or key in self.known
 
-    def take(self, key: str, computed: list[Any] | None) -> list[Any]:
-        """Return the fields of an estimate: of an earlier command, or those that were computed now."""
+    def take(self, key: str, computed: list[Any] | None) -> list[Any] | None:
+        """Return the fields of an estimate: those of an earlier command, or else those computed now."""
         if key not in self.used:
-            self.used[key] = self.known[key] if computed is None else computed
+            self.used[key] = self.known.get(key, computed)
         return self.used[key]  # type: ignore[no-any-return]
 
     def _digest(self, design: Design) -> bytes:

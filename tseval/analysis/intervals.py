@@ -96,8 +96,8 @@ def upper_tail(
     """Return the probability of a larger t, exact far out too; of a number, or of each number of a column."""
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
-    found: NDArray[np.float64] = stdtr(df, -t)
-    return found if found.ndim else float(found)
+    found = stdtr(df, -t)
+    return found if found.ndim else float(found)  # type: ignore[return-value]
 
 
 def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:
