@@ -58,7 +58,7 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class ItemsByRow:
     """The items of a table by its rows: the same for all models on the same items.
 
     Attributes:
@@ -72,7 +72,7 @@ class Grouping:
     designs: list[tuple[NDArray[np.int64], Design]]
 
     @classmethod
-    def of(cls, verdicts: pd.DataFrame, by: Sequence[str]) -> Grouping:
+    def of(cls, verdicts: pd.DataFrame, by: Sequence[str]) -> ItemsByRow:
         """Group verdicts by construction, and by value of features, in table order."""
         groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
         keys = groups.size().reset_index()[[*ROW, *by]]
@@ -92,7 +92,7 @@ class Grouping:
 
 
 def tally(
-    verdicts: pd.DataFrame, by: str | Sequence[str] = (), grouping: Grouping | None = None
+    verdicts: pd.DataFrame, by: str | Sequence[str] = (), grouping: ItemsByRow | None = None
 ) -> tuple[pd.DataFrame, Correctness]:
     """Count verdicts as `count` does, and keep from which items each row is made.
 
@@ -103,7 +103,7 @@ def tally(
     by = as_names(by)
     if grouping is None:
         refuse_unknown_features(by, map(str, verdicts.columns))
-        grouping = Grouping.of(verdicts, by)
+        grouping = ItemsByRow.of(verdicts, by)
     counted: dict[str, NDArray[Any]] = {
         "n_items": np.ones(len(verdicts)),
         "n_correct": verdicts["correct"].fillna(value=False).to_numpy(bool),  # None of a rated sentence

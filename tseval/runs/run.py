@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.counts import ANSWERS, Grouping, no_accuracy, tally
+from tseval.analysis.counts import ANSWERS, ItemsByRow, no_accuracy, tally
 from tseval.analysis.features import refuse_unknown_features
 from tseval.analysis.inflection import InflectedContexts, compared_verbs, with_inflection
 from tseval.analysis.measures import correlate, effects, with_effects
@@ -154,14 +154,14 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=_NULLABLE.get)
 
 
-_last: tuple[pa.Table, tuple[str, ...], Grouping] | None = None
+_last: tuple[pa.Table, tuple[str, ...], ItemsByRow] | None = None
 
 
-def _grouping_of(verdicts: pa.Table, by: Sequence[str]) -> Grouping:
+def _grouping_of(verdicts: pa.Table, by: Sequence[str]) -> ItemsByRow:
     """Group the items of a run; where those of the run before are the same, they are grouped once."""
     global _last  # noqa: PLW0603 - runs over one suite follow one another
     names = [*ROW, *by, *(name for name in verdicts.column_names if name.endswith(ENTRY) and name not in by)]
     keys = verdicts.select(names)
     if _last is None or _last[1] != tuple(by) or not _last[0].equals(keys):
-        _last = keys, tuple(by), Grouping.of(_frame(keys), by)
+        _last = keys, tuple(by), ItemsByRow.of(_frame(keys), by)
     return _last[2]
