@@ -98,8 +98,8 @@ def main(run: Path | None, suite: str, models: int, keep: Path | None) -> None:
     with tempfile.TemporaryDirectory() as made:
         root = Path(made) if keep is None else keep
         os.environ["XDG_CACHE_HOME"] = str(root / "cache")
-        if run is None:
-            run = root / "run"
+        run = run or root / "run"
+        if not run.exists():
             score = [*TSEVAL, "run", "--model", "bundled:lstm", "--suite", suite, "--out", str(run)]
             subprocess.run([*score, "--quiet"], check=True, stdout=subprocess.DEVNULL)
         board, site = root / "board", root / "site"
