@@ -358,6 +358,7 @@ def write(board: Path) -> None:
     from tseval.boards.sources import boards_below
     from tseval.boards.transaction import board_transaction
 
+    _return_memory()
     for folder in boards_below(board) or [board]:
         read_definition(folder)
         with board_transaction(folder, "write") as change:
@@ -379,6 +380,17 @@ def build_page(board: str, site: Path) -> None:
     from tseval.cli.progress import busy
     from tseval.web import build_board
 
+    _return_memory()
     with busy("reading entries"):
         page = build_board(board, site)
     click.echo(f"{page}", err=True)
+
+
+def _return_memory() -> None:
+    """Let Arrow return memory to the system as soon as nothing uses it.
+
+    A leaderboard reads one entry after the other. Arrow's own allocator keeps 100 MB of them.
+    """
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())

@@ -63,7 +63,7 @@ def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
     """Keep the verdicts of runs over one suite, from their first use on; of many runs without scores."""
     cached: list[CachedRun] = []
     for run in runs:
-        # Tables of compared regions count scores, not verdicts.
-        with_scores = len(runs) <= MOST_WITH_SCORES or run.manifest.key.score == "regions"
+        # Tables of compared regions count scores, not verdicts; scores of a prompt model are its choices.
+        with_scores = len(runs) <= MOST_WITH_SCORES or run.manifest.key.score in {"regions", "prompt"}
         cached.append(CachedRun(run, cached[-1] if cached else None, with_scores=with_scores))
     return cached
