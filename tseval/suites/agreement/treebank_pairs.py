@@ -19,7 +19,7 @@ from tseval.errors import SuiteError
 from tseval.formats import bare_name, read_lines
 from tseval.suites.agreement.conllu import read_trees
 from tseval.suites.agreement.examples import filled
-from tseval.suites.agreement.forms import SeenForms, other_forms
+from tseval.suites.agreement.forms import UNWRITTEN, SeenForms, other_forms
 from tseval.suites.agreement.other_cues import count_cues
 from tseval.suites.agreement.output import write_as_named
 from tseval.suites.agreement.phenomenon import Phenomenon, open_phenomenon, phenomena
@@ -287,7 +287,7 @@ def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[s
         word.values for word in tree.words[first + 1 : last] if word.values.get(UPOS) == values.get(UPOS)
     ]
     return {
-        "controller": values[FORM],
+        "controller": values[FORM] if values[FORM] != UNWRITTEN else None,
         "controller_value": values.get(feature),
         "controller.entry": values.get(LEMMA),
         "distance": abs(target - controller),

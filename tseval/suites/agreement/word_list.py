@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 
-from tseval.suites.agreement.forms import NEVER_SHARED, is_elided, lowered
+from tseval.suites.agreement.forms import NEVER_SHARED, UNWRITTEN, is_elided, lowered
 from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS
 
 if TYPE_CHECKING:
@@ -108,8 +108,10 @@ class WordList:
         joined = {at for first, end, _ in tree.contracted() for at in range(first, end - 1)}
         for at, word in enumerate(words):
             form = lowered(word.values[FORM])
+            if form == UNWRITTEN:
+                continue
             following = words[at + 1] if at + 1 < len(words) else None
-            if following is not None:
+            if following is not None and following.values[FORM] != UNWRITTEN:
                 pair = form, lowered(following.values[FORM])
                 if at in joined:
                     self.glued[pair] += 1
@@ -150,9 +152,22 @@ class WordList:
             if any(name == feature for reading in readings for name, _ in reading)
         }
 
-    def never_beside(self, upos: str, name: str, value: str, other: str) -> bool:
-        """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy."""
-        return self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]
+    def never_beside(self, entry: Entry, name: str, value: str, other: str) -> bool:
+        """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy.
+
+        Of a word that was seen often with the value, its own forms are enough: German *die* has no Gender in the
+        plural, but *keine* has.
+        """
+        upos = entry[1]
+        if self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]:
+            return True
+        own = [
+            (forms.total(), any(its_name == other for its_name, _ in reading))
+            for reading, forms in self.forms.get(entry, {}).items()
+            if (name, value) in reading
+        ]
+        total, beside = sum(n for n, _ in own), sum(n for n, has in own if has)
+        return total >= ALIKE and beside <= STRAY * total
 
     def varies(self, entry: Entry, reading: Reading) -> bool:
         """Check whether a word has several forms of one reading, of which the next sound takes its own."""
