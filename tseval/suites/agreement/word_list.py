@@ -24,6 +24,7 @@ LAST = 2  # letters that make a class of forms
 # Of the words that have a value, so many at most may have a feature that the others never have.
 LONG, ALIKE = 3, 4  # letters and lemmas from which the form of another word follows
 STRAY = 0.01
+CLASSES = ("Gender", "Animacy")  # features of nouns, of which other words may have none beside some values
 SEVERAL_FORMS = 0.15  # of adjectives: above this share, they have declensions
 
 
@@ -155,12 +156,14 @@ class WordList:
     def never_beside(self, entry: Entry, name: str, value: str, other: str) -> bool:
         """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy.
 
-        Of a word that was seen often with the value, its own forms are enough: German *die* has no Gender in the
-        plural, but *keine* has.
+        If a word was seen often with the value, its own forms decide on its classes: German *die* has no Gender
+        in the plural, but *keine* has.
         """
         upos = entry[1]
         if self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]:
             return True
+        if other not in CLASSES:
+            return False
         own = [
             (forms.total(), any(its_name == other for its_name, _ in reading))
             for reading, forms in self.forms.get(entry, {}).items()
