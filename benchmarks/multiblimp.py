@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from tabulate import tabulate
 
+from tseval.errors import SuiteError
 from tseval.formats import bare_name, numbered_lines
 from tseval.suites.agreement.conllu import as_written, read_trees
 from tseval.suites.agreement.forms import lowered
@@ -110,7 +111,11 @@ def compare(data: Path, files: Sequence[Path], what: str, tables: Sequence[Path]
             if source:
                 key = f"{source}:{about['sent_id']}", int(float(row["head_idx"])), lowered(row["swap_head"])
                 found.theirs[key] = row
-    pairs = make_pairs(files, open_phenomenon(f"subject-verb-{what}"), unimorph=tables, explain=True)
+    try:
+        pairs = make_pairs(files, open_phenomenon(f"subject-verb-{what}"), unimorph=tables, explain=True)
+    except SuiteError as error:
+        print(f"tseval makes no pair: {error}\n")
+        return found
     found.reasons = pairs.reasons
     for row in pairs.table.to_pylist():
         tree = found.sentences[row["sentence.entry"]].tree
@@ -192,7 +197,7 @@ def only_ours(found: Comparison, key: Key, row: Mapping[str, Any], what: str) ->
         return "the verb has an expletive"
     auxiliaries = sentence.children(head, "aux", "cop")
     if (auxiliaries or [head])[0] != at:
-        return "they change another auxiliary"
+        return "they look at the first auxiliary, which is another word"
     values = [VALUES.get(value, value) for value in (row["value"], *row["other_value"].split("|"))]
     order = "SV" if subject < at else "VS"
     conditions = [(values[0], other, order, "aux" if auxiliaries else "verb") for other in values[1:]]
@@ -204,7 +209,7 @@ def only_ours(found: Comparison, key: Key, row: Mapping[str, Any], what: str) ->
         if form not in found.lists:
             return "UniMorph has no such new form"
     if not any(found.conditions[condition] for condition in conditions):
-        return "they have no pair of this condition"
+        return "they have no pair of this condition: these values, this order, verb or auxiliary"
     return "rest"
 
 
