@@ -61,7 +61,9 @@ class Comparison:
     ours: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
     reasons: Mapping[tuple[str, int], str] = field(default_factory=dict)
     conditions: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    lists: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # UniMorph: forms, with lemma and tags
+    lists: dict[str, set[tuple[str, str]]] = field(
+        default_factory=dict
+    )  # UniMorph: forms, with lemma and tags
 
 
 def read_sentences(files: Sequence[Path]) -> Iterator[tuple[str, Sentence]]:
@@ -229,7 +231,10 @@ def _subject(sentence: Sentence, at: int, form: str | None) -> int:
 def main(data: Path, files: tuple[Path, ...], what: str, tables: tuple[Path, ...], show: int) -> None:
     """Print the counts."""
     found = compare(data, files, what, tables)
-    kinds: dict[str, dict[str, list[str]]] = {"only theirs": defaultdict(list), "only ours": defaultdict(list)}
+    kinds: dict[str, dict[str, list[str]]] = {
+        "only theirs": defaultdict(list),
+        "only ours": defaultdict(list),
+    }
     for key, their_row in found.theirs.items():
         if key not in found.ours:
             kinds["only theirs"][only_theirs(found, key, their_row, what)].append(
@@ -240,7 +245,9 @@ def main(data: Path, files: tuple[Path, ...], what: str, tables: tuple[Path, ...
             kinds["only ours"][only_ours(found, key, row, what)].append(
                 f"{row['target']} → {row['other_form']} ({row['controller']}): {row['good']}"
             )
-    print(f"{len(found.theirs):,} theirs, {len(found.ours):,} ours, {len({*found.theirs} & {*found.ours}):,} the same")
+    print(
+        f"{len(found.theirs):,} theirs, {len(found.ours):,} ours, {len({*found.theirs} & {*found.ours}):,} the same"
+    )
     for side, its_kinds in kinds.items():
         ordered = sorted(its_kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
         print("\n" + tabulate([[len(pairs), kind] for kind, pairs in ordered], [side, "kind"], "pipe"))

@@ -53,7 +53,9 @@ def test_an_inner_word_without_a_form_is_no_form_of_its_lemma(tmp_path):
     request = "pattern { N [upos=NOUN, Number] } % change: N.Number"
     (tmp_path / "n.req").write_text(request.replace(" % ", "\n% "), "utf-8")
     for more in ((), ("--lenient",)):
-        refused = refuse("data", "pairs", "tr.conllu", "--request", "n.req", *more, "-o", "p.tsv", cwd=tmp_path)
+        refused = refuse(
+            "data", "pairs", "tr.conllu", "--request", "n.req", *more, "-o", "p.tsv", cwd=tmp_path
+        )
         assert "tseval could make no pair" in refused.stderr
         assert "written together with another word (2)" in refused.stderr
 

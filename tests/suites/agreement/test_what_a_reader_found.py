@@ -395,7 +395,10 @@ def test_german_nouns_that_look_singular_and_plural_make_no_pair(tmp_path, noun,
 
 def test_a_german_genitive_in_s_makes_a_pair_if_its_plural_is_known(tmp_path):
     # Des Berichts, der Berichts: the plural is Berichte. Of Popstar no plural is known.
-    reports = [german("des", "Berichts", "Bericht", "Sing", "Gen"), german("die", "Berichte", "Bericht", "Plur")]
+    reports = [
+        german("des", "Berichts", "Bericht", "Sing", "Gen"),
+        german("die", "Berichte", "Bericht", "Plur"),
+    ]
     _, left_out = pairs_of(tmp_path, "determiner-noun-number", *ARTICLES * 3, *reports)
     assert left_out == AS_GENITIVE
 
@@ -417,9 +420,7 @@ def test_french_nouns_with_one_form_for_both_numbers_make_no_pair(tmp_path, noun
     ] * 3
     new = f"le/le/DET/Number=Sing/2/det {noun}/NOUN/Number=Sing/0/root"
     _, left_out = pairs_of(tmp_path, "determiner-noun-number", *lines, new)
-    assert left_out == {
-        "a French noun in -s, -x or -z, or an abbreviation, has one form for both numbers": 1
-    }
+    assert left_out == {"a French noun in -s, -x or -z, or an abbreviation, has one form for both numbers": 1}
 
 
 WITH = "{0}/{0}/NOUN/Number={1}/4/nsubj Ali/Ali/PROPN/Number=Sing/1/nmod mit/mit/ADP/_/2/case {2}/gel/VERB/Number={1}/0/root"
@@ -540,3 +541,43 @@ def test_a_turkish_noun_may_be_a_compound(tmp_path):
 def test_dogru_is_also_an_adverb_and_an_adjective(tmp_path, adposition):
     _, reason = pairs_of(tmp_path, "adposition-case", *TURKISH, *after("eve", "ev", "Case=Dat", adposition))
     assert "the adposition may follow words in any case (12)" in reason
+
+
+def test_a_word_that_nobody_annotated_is_no_second_reading(tmp_path):
+    # Spanish municipio has no Number once, and Number=Sing three times. sheep has none at any time.
+    subjects = [("municipio", "Number=Sing")] * 3 + [("municipio", "_")]
+    lines = [f"{noun}/{noun}/NOUN/{features}/0/root" for noun, features in subjects] + [
+        "sheep/sheep/NOUN/_/0/root"
+    ] * 3
+    lines += ["sheep/sheep/NOUN/Number=Sing/0/root"]
+    for noun, expected in (
+        ("municipio", {}),
+        ("sheep", {"the new form is right in another reading of the words": 1}),
+    ):
+        line = f"{noun}/{noun}/NOUN/Number=Sing/2/nsubj geldi/gel/VERB/Number=Sing/0/root"
+        _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, *lines, line)
+        assert left_out == expected
+
+
+def test_a_spanish_verb_with_se_before_its_subject_may_be_impersonal(tmp_path):
+    plural = "geldiler/gel/VERB/Number=Plur/0/root"
+    se = "se/él/PRON/_/2/expl:pv {} kızlar/kız/NOUN/Number=Plur/2/nsubj"
+    _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, se.format(plural))
+    assert left_out == {"with se before its plural subject, a Spanish verb may also be impersonal": 1}
+    after = f"kızlar/kız/NOUN/Number=Plur/3/nsubj se/él/PRON/_/3/expl:pv {plural}"
+    assert pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, after)[1] == {}
+
+
+def test_polish_to_may_be_a_subject_before_a_nominative(tmp_path):
+    lines = [phrase("ten", "ten", "Masc", "film", case) for case in ("Nom", "Acc") for _ in range(2)] + [
+        phrase("to", "ten", "Neut", "okno", case) for case in ("Nom", "Acc") for _ in range(2)
+    ]
+    pairs = make_pairs([full_treebank(tmp_path, *lines)], open_phenomenon("determiner-noun-gender"))
+    changes = {
+        (row["target"], row["other_form"], row["sentence.entry"][-2:]) for row in pairs.table.to_pylist()
+    }
+    assert {one for one in changes if one[1] == "to"} == {
+        ("ten", "to", "s3"),
+        ("ten", "to", "s4"),
+    }  # accusatives
+    assert sum(pairs.left_out.values()) == 2
