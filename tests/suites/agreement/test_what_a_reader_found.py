@@ -581,3 +581,19 @@ def test_polish_to_may_be_a_subject_before_a_nominative(tmp_path):
         ("ten", "to", "s4"),
     }  # accusatives
     assert sum(pairs.left_out.values()) == 2
+
+
+def test_a_bare_noun_after_a_spanish_participle_may_be_its_complement(tmp_path):
+    # Está catalogada Zona de protección, está catalogado Zona de protección: the place, or the park.
+    lines = [
+        f"{noun}/{noun}/NOUN/Gender={gender}|Number=Sing/3/nsubj está/estar/AUX/_/3/aux {form}/{lemma}/VERB/Gender={gender}|Number=Sing|VerbForm=Part/0/root"
+        for noun, gender, ending in (("zona", "Fem", "ada"), ("parque", "Masc", "ado"))
+        for form, lemma in ((f"catalog{ending}", "catalogar"), (f"cerr{ending}", "cerrar"))
+    ]
+    bare = "está/estar/AUX/_/2/aux catalogada/catalogar/VERB/Gender=Fem|Number=Sing|VerbForm=Part/0/root zona/zona/NOUN/Gender=Fem|Number=Sing/2/nsubj"
+    _, left_out = pairs_of(tmp_path, "participle-subject-gender", *lines * 2, bare)
+    assert left_out == {
+        "a noun without a determiner after a Spanish or Portuguese participle may be its complement": 1
+    }
+    with_article = f"{bare} la/el/DET/_/3/det"
+    assert pairs_of(tmp_path, "participle-subject-gender", *lines * 2, with_article)[1] == {}
