@@ -61,6 +61,7 @@ class Comparison:
     ours: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
     reasons: Mapping[tuple[str, int], str] = field(default_factory=dict)
     conditions: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    capitals: bool = False  # whether a verb of theirs begins with one
     lists: dict[str, set[tuple[str, str]]] = field(
         default_factory=dict
     )  # UniMorph: forms, with lemma and tags
@@ -108,6 +109,7 @@ def compare(data: Path, files: Sequence[Path], what: str, tables: Sequence[Path]
             if row["phenomenon"] != phenomenon:
                 continue
             found.conditions[_condition(row)] += 1
+            found.capitals |= row["head"][:1].isupper()
             about = ast.literal_eval(row["metadata"])
             source = names.get(about["treebank"].rpartition("/")[2])
             if source:
@@ -210,6 +212,8 @@ def only_ours(found: Comparison, key: Key, row: Mapping[str, Any], what: str) ->
             return "UniMorph has no such verb form"
         if form not in found.lists:
             return "UniMorph has no such new form"
+    if row["target"][:1].isupper() and not found.capitals:
+        return "the verb begins with a capital, which no verb of theirs does"
     if not any(found.conditions[condition] for condition in conditions):
         return "they have no pair of this condition: these values, this order, verb or auxiliary"
     return "rest"
