@@ -453,7 +453,7 @@ GELDI = "geldi/gel/VERB/Number=Sing|Polarity=Pos/0/root"
     ("line", "rule"),
     [
         (
-            f"milyonlarca/milyon/ADV/_/2/advmod {KIZ.format(3)} geldi/gel/VERB/Number=Sing/0/root",
+            f"milyonlarca/milyon/ADV/_/3/dep {KIZ.format(3)} geldi/gel/VERB/Number=Sing/0/root",
             "after a Turkish word for a quantity, verbs of human subjects may be plural",
         ),
         (
