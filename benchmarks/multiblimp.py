@@ -2,9 +2,9 @@
 
     python benchmarks/multiblimp.py multiblimp/nld/data.tsv nl_alpino-ud-dev.conllu nl_alpino-ud-test.conllu
 
-Two pairs are the same if they change the same word of the same sentence into the same form. Each other pair gets
-the first kind that fits. Source of their steps: github.com/jumelet/multiblimp, filters/nsubj.py, pipeline.py,
-treebank.py and downsample.py.
+Two pairs are the same if they change the same word of the same sentence into the same form. Each other pair
+gets the first kind that fits. Source of MultiBLiMP's steps: github.com/jumelet/multiblimp, filters/nsubj.py,
+pipeline.py, treebank.py and downsample.py.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ Key = tuple[str, int, str]  # file and name of a sentence, position of the chang
 PHENOMENA = {"number": ("SV-#", "Number"), "person": ("SV-P", "Person")}
 VALUES = {"Sing": "SG", "Plur": "PL", "Dual": "DU"}
 PER_CONDITION, LONGEST = 100, 64  # items that they draw; words of their sentences
+REST = "rest"  # each of its pairs is printed
 NOT_THEIRS = ("Correct", "Lang", "OrigLang")  # of column 10: they leave out the sentence
 
 
@@ -143,80 +144,79 @@ def _position(tree: Tree, row: Mapping[str, Any]) -> int:
     return places.index(token)
 
 
-def only_theirs(found: Comparison, key: Key, row: Mapping[str, str], what: str) -> str:
-    """Say why we do not make one of their pairs."""
+def only_theirs(found: Comparison, key: Key, row: Mapping[str, str], what: str) -> Iterator[str]:
+    """Yield why we do not make one of their pairs, the first reason first."""
     entry, at, _ = key
     _, feature = PHENOMENA[what]
     if entry not in found.sentences:
-        return "the sentence is not in the treebank of today"
+        yield "the sentence is not in the treebank of today"
+        return
     words = found.sentences[entry].tree.words
     if at >= len(words) or lowered(words[at].values[FORM]) != lowered(row["head"]):
-        return "the treebank of today has other words here"
+        yield "the treebank of today has other words here"
+        return
     if any(entry == ours and at == place for ours, place, _ in found.ours):
-        return "another form"
+        yield "another form"
     if reason := found.reasons.get((entry, at)):
-        return f"left out: {reason}"
+        yield f"left out: {reason}"
     if (row["child_upos"] == "PRON") != (what == "person"):
-        return "a pronoun is the subject" if what == "number" else "a noun is the subject"
+        yield "a pronoun is the subject" if what == "number" else "a noun is the subject"
     subject = words[int(row["child_idx"])]
     if feature not in words[at].values:
-        return f"the verb has no {feature} in the treebank"
+        yield f"the verb has no {feature} in the treebank"
     if feature not in subject.values:
-        return f"the subject has no {feature} in the treebank"
-    if words[at].values[feature] != subject.values[feature]:
-        return f"subject and verb differ in {feature} in the treebank"
-    if subject.role != "nsubj":
-        return "the relation is another one in the treebank of today"
-    if words[at].values.get("VerbForm", "Fin") != "Fin":
-        return "the changed verb is not finite"
-    if subject.values.get(UPOS) not in {"NOUN", "PROPN", "PRON"}:
-        return "the subject has another part of speech in the treebank of today"
-    return "rest"
+        yield f"the subject has no {feature} in the treebank"
+    if words[at].values.get(feature) != subject.values.get(feature):
+        yield f"subject and verb differ in {feature} in the treebank"
 
 
-def only_ours(found: Comparison, key: Key, row: Mapping[str, Any], what: str) -> str:
-    """Say why they do not have one of our pairs."""
+def only_ours(found: Comparison, key: Key, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why they do not have one of our pairs, the first reason first."""
     entry, at, form = key
     sentence = found.sentences[entry]
     words = sentence.tree.words
     subject = _subject(sentence, at, row["controller"])
     head = words[subject].head
+    assert head is not None  # it is a subject
     if any(entry == theirs and at == place for theirs, place, _ in found.theirs):
-        return "another form"
-    if head is None:
-        return "rest"
+        yield "another form"
     if sentence.marked:
-        return "the sentence has a typo, a foreign word or a style of its own"
+        yield "the sentence has a typo, a foreign word or a style of its own"
     if len(words) > LONGEST:
-        return f"the sentence has more than {LONGEST} words"
+        yield f"the sentence has more than {LONGEST} words"
     if words[subject].values.get(UPOS) == "PROPN":
-        return "the subject is a proper noun"
+        yield "the subject is a proper noun"
     if words[subject].relation != "nsubj":
-        return f"the relation of the subject is {words[subject].relation}"
+        yield f"the relation of the subject is {words[subject].relation}"
     if words[head].values.get(UPOS) not in {"VERB", "AUX"}:
-        return "the predicate is no verb"
+        yield "the predicate is no verb"
     if sentence.children(subject, "conj"):
-        return "the subject is coordinated"
+        yield "the subject is coordinated"
     if any("expl" in word.relation for word in words if word.head == head):
-        return "the verb has an expletive"
+        yield "the verb has an expletive"
     auxiliaries = sentence.children(head, "aux", "cop")
     if (auxiliaries or [head])[0] != at:
-        return "they look at the first auxiliary, which is another word"
-    values = [VALUES.get(value, value) for value in (row["value"], *row["other_value"].split("|"))]
+        yield "they look at the first auxiliary, which is another word"
     order = "SV" if subject < at else "VS"
-    conditions = [(values[0], other, order, "aux" if auxiliaries else "verb") for other in values[1:]]
+    yield from _of_conditions(found, row, form, (order, "aux" if auxiliaries else "verb"))
+
+
+def _of_conditions(
+    found: Comparison, row: Mapping[str, Any], form: str, place: tuple[str, str]
+) -> Iterator[str]:
+    """Yield why they do not have a pair that their search finds: they draw, and their lists lack forms."""
+    values = [VALUES.get(value, value) for value in (row["value"], *row["other_value"].split("|"))]
+    conditions = [(values[0], other, *place) for other in values[1:]]
     if any(found.conditions[condition] >= PER_CONDITION for condition in conditions):
-        return f"they draw {PER_CONDITION} pairs of this condition"
-    if found.lists:
-        if lowered(row["target"]) not in found.lists:
-            return "UniMorph has no such verb form"
-        if form not in found.lists:
-            return "UniMorph has no such new form"
+        yield f"they draw {PER_CONDITION} pairs of this condition"
+    if found.lists and lowered(row["target"]) not in found.lists:
+        yield "UniMorph has no such verb form"
+    if found.lists and form not in found.lists:
+        yield "UniMorph has no such new form"
     if row["target"][:1].isupper() and not found.capitals:
-        return "the verb begins with a capital, which no verb of theirs does"
+        yield "the verb begins with a capital, which no verb of theirs does"
     if not any(found.conditions[condition] for condition in conditions):
-        return "they have no pair of this condition: these values, this order, verb or auxiliary"
-    return "rest"
+        yield "they have no pair of this condition: these values, this order, verb or auxiliary"
 
 
 def _subject(sentence: Sentence, at: int, form: str | None) -> int:
@@ -235,29 +235,26 @@ def _subject(sentence: Sentence, at: int, form: str | None) -> int:
 def main(data: Path, files: tuple[Path, ...], what: str, tables: tuple[Path, ...], show: int) -> None:
     """Print the counts."""
     found = compare(data, files, what, tables)
-    kinds: dict[str, dict[str, list[str]]] = {
-        "only theirs": defaultdict(list),
-        "only ours": defaultdict(list),
-    }
-    for key, their_row in found.theirs.items():
+    theirs: dict[str, list[str]] = defaultdict(list)
+    ours: dict[str, list[str]] = defaultdict(list)
+    for key, row in found.theirs.items():
         if key not in found.ours:
-            kinds["only theirs"][only_theirs(found, key, their_row, what)].append(
-                f"{their_row['head']} → {their_row['swap_head']} ({their_row['child']}): {their_row['sen']}"
-            )
-    for key, row in found.ours.items():
+            shown = f"{row['head']} → {row['swap_head']} ({row['child']}): {row['sen']}"
+            theirs[next(only_theirs(found, key, row, what), REST)].append(shown)
+    for key, our_row in found.ours.items():
         if key not in found.theirs:
-            kinds["only ours"][only_ours(found, key, row, what)].append(
-                f"{row['target']} → {row['other_form']} ({row['controller']}): {row['good']}"
+            shown = (
+                f"{our_row['target']} → {our_row['other_form']} ({our_row['controller']}): {our_row['good']}"
             )
-    print(
-        f"{len(found.theirs):,} theirs, {len(found.ours):,} ours, {len({*found.theirs} & {*found.ours}):,} the same"
-    )
-    for side, its_kinds in kinds.items():
+            ours[next(only_ours(found, key, our_row), REST)].append(shown)
+    same = len({*found.theirs} & {*found.ours})
+    print(f"{len(found.theirs):,} theirs, {len(found.ours):,} ours, {same:,} the same")
+    for side, its_kinds in (("only theirs", theirs), ("only ours", ours)):
         ordered = sorted(its_kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
         print("\n" + tabulate([[len(pairs), kind] for kind, pairs in ordered], [side, "kind"], "pipe"))
         for kind, pairs in ordered:
             step = max(1, len(pairs) // show) if show else 1
-            for pair in pairs[::step][: show or (10**9 if kind == "rest" else 0)]:
+            for pair in pairs[::step][: show or (10**9 if kind == REST else 0)]:
                 print(f"{kind}: {pair}")
 
 

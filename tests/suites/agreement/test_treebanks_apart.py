@@ -11,27 +11,36 @@ from tseval.suites.agreement.treebank_pairs import list_phenomena, make_pairs
 # Forms of multiword tokens
 
 
-def token(number, form, lemma="_", upos="_", features="_", head="_", relation="_", misc="_"):
-    """Write a line of CoNLL-U."""
-    cells = (number, form, lemma, upos, "_", features, head, relation, "_", misc)
-    return "\t".join(map(str, cells)) + "\n"
+# UD Turkish IMST: the inner words of derived words have no form. In each line: the cells that are not _.
+LINES = """
+1|On|on|NUM|NumType=Card|2|nummod
+2-3|kilometrelik
+2|_|kilometre|NOUN|Case=Nom,Number=Sing|3|nmod
+3|kilometrelik|lik|ADJ|_|4|amod
+4|yol|yol|NOUN|Case=Nom,Number=Sing|5|nsubj
+4.1
+5-6|bitti|_|_|_|_|_|SpaceAfter=No
+5|bit|bit|VERB|Number=Sing|0|root
+6|ti|i|AUX|_|5|aux
+7|.|.|PUNCT|_|5|punct
+"""
+PLURAL = """
+1|kilometreler|kilometre|NOUN|Case=Nom,Number=Plur|2|nsubj
+2|{0}|bit|VERB|Number=Plur|0|root
+"""
 
 
-# UD Turkish IMST: the inner words of derived words have no form.
-IMST = (
-    "# sent_id = a\n# text = On kilometrelik yol bitti.\n"
-    + token(1, "On", "on", "NUM", "NumType=Card", 2, "nummod")
-    + token("2-3", "kilometrelik")
-    + token(2, "_", "kilometre", "NOUN", "Case=Nom|Number=Sing", 3, "nmod")
-    + token(3, "kilometrelik", "lik", "ADJ", "_", 4, "amod")
-    + token(4, "yol", "yol", "NOUN", "Case=Nom|Number=Sing", 5, "nsubj")
-    + token("4.1", "_")
-    + token("5-6", "bitti", misc="SpaceAfter=No")
-    + token(5, "bit", "bit", "VERB", "Number=Sing", 0, "root")
-    + token(6, "ti", "i", "AUX", "_", 5, "aux")
-    + token(7, ".", ".", "PUNCT", "_", 5, "punct")
-    + "\n"
-)
+def conllu(lines):
+    """Write lines of CoNLL-U."""
+    written = []
+    for line in lines.split():
+        number, form, lemma, upos, features, head, relation, misc = [*line.split("|"), *"_______"][:8]
+        row = number, form, lemma, upos, "_", features.replace(",", "|"), head, relation, "_", misc
+        written.append("\t".join(row) + "\n")
+    return "".join(written) + "\n"
+
+
+IMST = "# sent_id = a\n# text = On kilometrelik yol bitti.\n" + conllu(LINES)
 
 
 def test_an_inner_word_without_a_form_is_no_part_of_the_text(tmp_path):
@@ -44,12 +53,8 @@ def test_an_inner_word_without_a_form_is_no_part_of_the_text(tmp_path):
 
 def test_an_inner_word_without_a_form_is_no_form_of_its_lemma(tmp_path):
     # kilometre has one more form here: only that one, and not _, may be a new form.
-    plural = (
-        token(1, "kilometreler", "kilometre", "NOUN", "Case=Nom|Number=Plur", 2, "nsubj")
-        + token(2, "bitti", "bit", "VERB", "Number=Plur", 0, "root")
-        + "\n"
-    )
-    write_file(tmp_path / "tr.conllu", (IMST + plural.replace("bitti", "bittiler") + plural) * 2)
+    plural = conllu(PLURAL.format("bittiler")) + conllu(PLURAL.format("bitti"))
+    write_file(tmp_path / "tr.conllu", (IMST + plural) * 2)
     request = "pattern { N [upos=NOUN, Number] } % change: N.Number"
     (tmp_path / "n.req").write_text(request.replace(" % ", "\n% "), "utf-8")
     for more in ((), ("--lenient",)):

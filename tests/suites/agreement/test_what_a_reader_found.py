@@ -532,8 +532,8 @@ def test_a_turkish_noun_may_be_a_compound(tmp_path):
     assert changes == {("evim", "evi"), ("evi", "evim")}
     _, left_out = pairs_of(tmp_path, "possessor-person", *HOUSES * 2, MINE.format("Nom", 2, ""))
     assert left_out == {"a Turkish possessor is in the genitive": 1}
-    taş = " taş/taş/NOUN/Case=Nom/3/nmod"  # benim taş evi, my stone house
-    _, left_out = pairs_of(tmp_path, "possessor-person", *HOUSES * 2, MINE.format("Gen", 3, taş))
+    stone = " taş/taş/NOUN/Case=Nom/3/nmod"  # benim taş evi, my stone house
+    _, left_out = pairs_of(tmp_path, "possessor-person", *HOUSES * 2, MINE.format("Gen", 3, stone))
     assert left_out == {"the ending may be that of a Turkish compound": 1}
 
 

@@ -170,7 +170,7 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
 def _check_columns(place: str, line: str, written: int) -> int:
     """Check the columns of a line; return the number of the last word of which a line has the text.
 
-    Words inside a multiword token may have `_` for their form, as in UD Turkish IMST: only the token is written.
+    Words inside a multiword token may have `_` for their form, as in UD Turkish IMST: the token has the text.
     """
     if line.startswith("#"):
         return written

@@ -61,8 +61,8 @@ class TreebankPairs:
     n_sentences: int  # of the treebanks
     n_matches: int  # words that the request finds
     left_out: Counter[str]  # reasons to how many words they left out
-    # `sentence.entry` and position of each of these words, from 0, and its reason; without those that a governor
-    # leaves out. Empty if nobody asked to explain.
+    # `sentence.entry` and position of each of these words, from 0, and its reason; without those that a
+    # governor leaves out. Empty unless `explain` was given.
     reasons: Mapping[tuple[str, int], str]
 
 
@@ -129,8 +129,8 @@ def make_pairs(
 def _treebanks(files: Sequence[Path], strict: bool) -> list[list[Path]]:
     """Return the files of each treebank, by the names that Universal Dependencies give them.
 
-    Treebanks of one language are annotated differently: English EWT has Number=Plur, LinES has no Number in the
-    plural. What rules count and what a form may be is a matter of one treebank.
+    Treebanks of one language are annotated differently: English EWT has Number=Plur, LinES has no Number in
+    the plural. What rules count and what a form may be is a matter of one treebank.
     """
     by_name: dict[str, list[Path]] = defaultdict(list)
     for path in files:

@@ -156,8 +156,8 @@ class WordList:
     def never_beside(self, entry: Entry, name: str, value: str, other: str) -> bool:
         """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy.
 
-        If a word was seen often with the value, its own forms decide on its classes: German *die* has no Gender
-        in the plural, but *keine* has.
+        If a word was seen often with the value, its own forms decide on its classes: German *die* has no
+        Gender in the plural, but *keine* has.
         """
         upos = entry[1]
         if self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]:
