@@ -272,7 +272,7 @@ FRENCH = [
          "the subject stands in quotation marks"),
         ("chat/chat/NOUN/Number=Sing/4/nsubj avec/avec/ADP/_/3/case chien/chien/NOUN/Number=Sing/1/nmod "
          "dort/dormir/VERB/Number=Sing/0/root",
-         "the subject has a companion, which may count too"),
+         "the subject has an apposition or a companion, which may count too"),
         ("il/il/PRON/_/2/expl dort/dormir/VERB/Number=Sing/0/root chat/chat/NOUN/Number=Sing/2/nsubj",
          "an expletive stands for the subject, and verbs may agree with it"),
         ("États/État/PROPN/Number=Plur/2/nsubj dorment/dormir/VERB/Number=Plur/0/root",
