@@ -1,6 +1,6 @@
 """Treebanks are read each by itself, and words without a form of their own are read as they stand."""
 
-from in_process import refuse
+from in_process import refuse, succeed
 from small import write_file
 from small_treebanks import full_treebank
 
@@ -109,6 +109,21 @@ def test_a_treebank_that_marks_less_takes_no_pair_from_another(tmp_path):
     assert both.n_sentences == 18
     listed = {one.name: pairs for one, pairs, _ in list_phenomena([marked, unmarked])}
     assert listed["subject-verb-number"].table.num_rows == 8
+
+
+def test_a_treebank_without_the_feature_is_named(tmp_path):
+    marked = bank(tmp_path, "en_ewt-ud-dev.conllu", MARKED * 2)
+    bare = tmp_path / "en_bare-ud-dev.conllu"
+    write_file(bare, conllu("1|cats|cat|NOUN|_|2|nsubj 2|sleep|sleep|VERB|_|0|root"))
+    pairs = make_pairs([marked, bare], open_phenomenon("subject-verb-number"))
+    assert pairs.table.num_rows == 8
+    (reason,) = pairs.left_out
+    assert reason.startswith(
+        "in en_bare-ud-dev.conllu, the request needs the features 'Number' and 'VerbForm'"
+    )
+    written = succeed("data", "pairs", marked.name, bare.name, "--phenomenon", "subject-verb-number",
+                      "-o", "p.tsv", cwd=tmp_path)  # fmt: skip
+    assert "|          0 | in en_bare-ud-dev.conllu, the request needs" in written.stderr + written.stdout
 
 
 def test_files_of_one_treebank_are_read_together(tmp_path):

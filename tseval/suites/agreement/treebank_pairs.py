@@ -108,7 +108,7 @@ def make_pairs(
     for treebank in _treebanks(files, strict):
         survey = read_survey(treebank, [phenomenon], strict)
         if problem := survey.lacks(phenomenon):
-            problems.append(problem)
+            problems.append(f"in {', '.join(path.name for path in treebank)}, {problem}")
             continue
         wanted = _wanted(phenomenon, survey, forms, unimorph, strict)
         wanted.reasons = {} if explain else None
@@ -116,6 +116,8 @@ def make_pairs(
     if not parts:
         raise SuiteError(f"{phenomenon.name}: {problems[0]}")
     pairs = _united(parts)
+    for problem in problems:  # of a treebank that cannot have such pairs: it has no word to count
+        pairs.left_out[problem.partition("\n")[0]] += 0
     if not pairs.table.num_rows:
         raise SuiteError(
             f"{', '.join(map(str, files))}: tseval could make no pair from the {pairs.n_sentences:,} "
