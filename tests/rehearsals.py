@@ -31,6 +31,18 @@ TARGETS = {
     "campaign SIZE=1 ONLY=checkpoint.pt": ["checkpoint.pt"],
 }
 
+# Two pairs as MultiBLiMP writes them, of sentences of the treebank: tseval makes the first one, too.
+MULTIBLIMP = (
+    "phenomenon\tsen\thead\thead_idx\tswap_head\tchild\tchild_idx\tchild_upos\tgrammatical_feature\t"
+    "ungrammatical_feature\two\tinflect_item\tmetadata\n"
+    "SV-#\tNervous people make mistakes\tmake\t2\tmakes\tpeople\t1\tNOUN\tPL\tSG\tSV\tverb\t"
+    "{'sent_id': 'weblog-blogspot.com_gettingpolitical_20030906235000_ENG_20030906_235000-0004', "
+    "'treebank': 'UD_English-EWT/bank.conllu'}\n"
+    "SV-#\tFrom the AP comes this story\tcomes\t3\tcome\tstory\t5\tNOUN\tSG\tPL\tVS\tverb\t"
+    "{'sent_id': 'weblog-blogspot.com_nominations_20041117172713_ENG_20041117_172713-0001', "
+    "'treebank': 'UD_English-EWT/bank.conllu'}\n"
+)
+
 
 def furnish(place):
     """Put into a folder all that the programs read, and the benchmarks themselves."""
@@ -48,4 +60,5 @@ def furnish(place):
         (place / f"examples/{name}.tsv.gz").write_bytes(few)
     shutil.copy(BLIMP_SAMPLE, place / "blimp.jsonl.gz")
     shutil.copy(TREEBANK_SAMPLE, place / "bank.conllu.gz")
+    (place / "multiblimp.tsv").write_text(MULTIBLIMP, encoding="utf-8")
     return place

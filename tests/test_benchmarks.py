@@ -35,6 +35,7 @@ PROGRAMS = {
     "draw_texts": ("--seed 3", "42. tseval/"),
     "forms": ("--suite determiner_noun", "contexts"),
     "hf": ("--layers 1 --hidden 16 --vocabulary 300 --dense 0 --even 512 --sparse 0", "minicons"),
+    "multiblimp": ("multiblimp.tsv bank.conllu.gz --show 1", "ours, 1 the same"),
     "prompt_requests": ("--pairs 4 --milliseconds 1", "times as fast as one by one"),
     "public_boards": ("--blimp blimp.jsonl.gz --out suites", "marvin_linzen_120"),
     "public_figure": ("--out public.svg", "public.svg"),

@@ -357,8 +357,9 @@ def write(board: Path) -> None:
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below
     from tseval.boards.transaction import board_transaction
+    from tseval.runs.cache import return_memory
 
-    _return_memory()
+    return_memory()
     for folder in boards_below(board) or [board]:
         read_definition(folder)
         with board_transaction(folder, "write") as change:
@@ -378,19 +379,10 @@ def build_page(board: str, site: Path) -> None:
     that comes with tseval. The pages open in any browser, from disk or from a server, without a network.
     """
     from tseval.cli.progress import busy
+    from tseval.runs.cache import return_memory
     from tseval.web import build_board
 
-    _return_memory()
+    return_memory()
     with busy("reading entries"):
         page = build_board(board, site)
     click.echo(f"{page}", err=True)
-
-
-def _return_memory() -> None:
-    """Let Arrow return memory to the system as soon as nothing uses it.
-
-    A leaderboard reads one entry after the other. Arrow's own allocator keeps 100 MB of them.
-    """
-    import pyarrow as pa
-
-    pa.set_memory_pool(pa.system_memory_pool())

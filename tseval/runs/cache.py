@@ -67,3 +67,11 @@ def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
         with_scores = len(runs) <= MOST_WITH_SCORES or run.manifest.key.score in {"regions", "prompt"}
         cached.append(CachedRun(run, cached[-1] if cached else None, with_scores=with_scores))
     return cached
+
+
+def return_memory() -> None:
+    """Let Arrow return memory to the system as soon as nothing uses it.
+
+    A leaderboard reads one entry after the other. Arrow's own allocator keeps 100 MB of them.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())

@@ -45,6 +45,19 @@ def test_intervals_of_the_page_are_those_of_scipy(language):
     assert [f"{end:.3f}".removeprefix("0") for end in interval] == [low, high]
 
 
+def later_rows_of_the_page():
+    """The numbers of the table of later drawings: read, wrong, and the interval."""
+    text = PAGE.read_text("utf-8").partition("other drawings:\n")[2]
+    return re.findall(r"^\| \w+ [^|]+ \| (\d+) \| (\d+) \| (\S+) to (\S+) \|", text, re.MULTILINE)
+
+
+def test_intervals_of_later_drawings_are_those_of_scipy():
+    assert len(later_rows_of_the_page()) == 7
+    for read, wrong, low, high in later_rows_of_the_page():
+        interval = binomtest(int(wrong), int(read)).proportion_ci(method="wilson")
+        assert [f"{end:.3f}".removeprefix("0") for end in interval] == [low, high]
+
+
 def test_one_place_of_each_second_sentence_is_changed():
     for _, good, bad, judgement, note in judged():
         edits = [

@@ -351,3 +351,249 @@ def test_new_values_without_a_rule_are_refused(tmp_path):
         "data", "pairs", path, "--request", request, "--change", "N.Case", "-o", "x.tsv", cwd=tmp_path
     )
     assert "2: the comment '% new:' belongs to no rule.\n  Write it between '% rule: NAME' and" in done.stderr
+
+
+def german(determiner, noun, lemma, number, case="Nom", gender="Masc"):
+    """A German determiner and its noun; articles have no gender in the plural, but *kein* has."""
+    shown = "" if number == "Plur" and not determiner.startswith("kein") else f"|Gender={gender}"
+    word = f"{determiner}/{'kein' if determiner.startswith('kein') else 'der'}/DET/Case={case}|Number={number}{shown}/2/det"
+    return f"{word} {noun}/{lemma}/NOUN/Case={case}|Gender={gender}|Number={number}/0/root"
+
+
+ARTICLES = [
+    german("der", "Zug", "Zug", "Sing"), german("die", "Züge", "Zug", "Plur"),
+    german("der", "Baum", "Baum", "Sing"), german("die", "Bäume", "Baum", "Plur"),
+    german("des", "Zuges", "Zug", "Sing", "Gen"), german("der", "Züge", "Zug", "Plur", "Gen"),
+    german("kein", "Zug", "Zug", "Sing"), german("keine", "Züge", "Zug", "Plur"),
+]  # fmt: skip
+# Die Züge, der Züge: the second is a genitive plural.
+AS_GENITIVE = {"the new form is right in another reading of the words": 3}
+
+
+def test_german_articles_have_a_plural_without_gender_though_other_determiners_have_one(tmp_path):
+    changes, left_out = pairs_of(tmp_path, "determiner-noun-number", *ARTICLES * 3)
+    assert {("der", "die"), ("der", "des"), ("kein", "keine"), ("des", "der")} <= changes
+    assert left_out == AS_GENITIVE
+
+
+@pytest.mark.parametrize(
+    ("noun", "rule"),
+    [
+        (german("der", "Abgeordneten", "Abgeordnete", "Plur", "Gen"), "a German noun in -n, which may be singular or plural"),
+        (german("der", "Studenten", "Student", "Plur", "Gen"), "a German noun in -n, which may be singular or plural"),
+        (german("des", "Popstars", "Popstar", "Sing", "Gen"), "a German genitive in -s, which may be singular or plural"),
+        (german("der", "Moslems", "Moslem", "Plur", "Gen"), "a German genitive in -s, which may be singular or plural"),
+        (german("der", "Vorsitzende", "Vorsitzende", "Sing"), "a German noun that declines as an adjective has all genders and both numbers"),
+        (german("der", "Sessel", "Sessel", "Sing"), "a German noun with one form for both numbers"),
+        (german("die", "Artikel", "Artikel", "Plur"), "a German noun with one form for both numbers"),
+    ],
+)  # fmt: skip
+def test_german_nouns_that_look_singular_and_plural_make_no_pair(tmp_path, noun, rule):
+    _, left_out = pairs_of(tmp_path, "determiner-noun-number", *ARTICLES * 3, noun)
+    assert left_out == {rule: 1} | AS_GENITIVE
+
+
+def test_a_german_genitive_in_s_makes_a_pair_if_its_plural_is_known(tmp_path):
+    # Des Berichts, der Berichts: the plural is Berichte. Of Popstar no plural is known.
+    reports = [
+        german("des", "Berichts", "Bericht", "Sing", "Gen"),
+        german("die", "Berichte", "Bericht", "Plur"),
+    ]
+    _, left_out = pairs_of(tmp_path, "determiner-noun-number", *ARTICLES * 3, *reports)
+    assert left_out == AS_GENITIVE
+
+
+def test_a_german_noun_that_declines_as_an_adjective_has_all_genders(tmp_path):
+    lines = [german("die", "Frau", "Frau", "Sing", gender="Fem"), german("der", "Baum", "Baum", "Sing")] * 3
+    changes, left_out = pairs_of(
+        tmp_path, "determiner-noun-gender", *lines, german("der", "Vorsitzende", "Vorsitzende", "Sing")
+    )
+    assert changes == {("die", "der"), ("der", "die")}
+    assert left_out == {"a German noun that declines as an adjective has all genders": 1}
+
+
+@pytest.mark.parametrize("noun", ["nez/nez", "CD/CD"])
+def test_french_nouns_with_one_form_for_both_numbers_make_no_pair(tmp_path, noun):
+    lines = [
+        f"{determiner}/le/DET/Number={number}/2/det {form}/livre/NOUN/Number={number}/0/root"
+        for determiner, form, number in (("le", "livre", "Sing"), ("les", "livres", "Plur"))
+    ] * 3
+    new = f"le/le/DET/Number=Sing/2/det {noun}/NOUN/Number=Sing/0/root"
+    _, left_out = pairs_of(tmp_path, "determiner-noun-number", *lines, new)
+    assert left_out == {"a French noun in -s, -x or -z, or an abbreviation, has one form for both numbers": 1}
+
+
+WITH = "{0}/{0}/NOUN/Number={1}/4/nsubj Ali/Ali/PROPN/Number=Sing/1/nmod mit/mit/ADP/_/2/case {2}/gel/VERB/Number={1}/0/root"
+
+
+def test_a_companion_counts_for_a_new_plural_alone(tmp_path):
+    # The girl with Ali come may be right somewhere, the girls with Ali comes nowhere.
+    _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, WITH.format("kız", "Sing", "geldi"))
+    assert left_out == {"the subject has an apposition or a companion, which may count too": 1}
+    _, left_out = pairs_of(
+        tmp_path, "subject-verb-number", *VERBS * 2, WITH.format("kızlar", "Plur", "geldiler")
+    )
+    assert left_out == {}
+
+
+@pytest.mark.parametrize("noun", ["aantal", "Committee", "kalabalık"])
+def test_more_collective_nouns_take_both_numbers(tmp_path, noun):
+    line = f"{noun}/{noun}/NOUN/Number=Sing/2/nsubj geldi/gel/VERB/Number=Sing/0/root"
+    _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, line)
+    assert left_out == {
+        "the subject is a collective noun or a quantity, after which both numbers are found": 1
+    }
+
+
+KIZ = "kız/kız/NOUN/Number=Sing/{}/nsubj"
+GELDI = "geldi/gel/VERB/Number=Sing|Polarity=Pos/0/root"
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        (
+            f"milyonlarca/milyon/ADV/_/3/dep {KIZ.format(3)} geldi/gel/VERB/Number=Sing/0/root",
+            "after a Turkish word for a quantity, verbs of human subjects may be plural",
+        ),
+        (
+            "Ramiz/Ramiz/PROPN/Number=Sing/3/nsubj ,/,/PUNCT/_/1/punct dedi/de/VERB/Number=Sing/0/root",
+            "a Turkish name before a comma may be a vocative",
+        ),
+        (
+            f"{KIZ.format(3)} gelirse/gel/VERB/Mood=Cnd|Polarity=Pos/3/advcl geldi/gel/VERB/Number=Sing/0/root",
+            "a Turkish conditional stands between, and the noun may be its subject alone",
+        ),
+        (
+            "Sezginler/Sezginler/PROPN/Number=Sing/2/nsubj geldi/gel/VERB/Number=Sing/0/root",
+            "a singular name that looks plural may take a plural verb",
+        ),
+    ],
+)
+def test_a_turkish_verb_may_be_plural(tmp_path, line, rule):
+    lines = [verb.replace("geldi", "dedi").replace("/gel/", "/de/") for verb in VERBS if "/gel/" in verb]
+    _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, *lines * 2, line)
+    assert left_out == {rule: 1}
+
+
+BEN = "ben/ben/PRON/Case=Nom|Number=Sing|Person=1|PronType=Prs/{}/nsubj"
+
+
+def turkish_verb(form, lemma, person, head=0, relation="root", more=""):
+    """A Turkish verb in the singular."""
+    return f"{form}/{lemma}/VERB/{more}Number=Sing|Person={person}/{head}/{relation}"
+
+
+PERSONS = [
+    f"{pronoun}/{pronoun}/PRON/Case=Nom|Number=Sing|Person={person}|PronType=Prs/2/nsubj "
+    + turkish_verb(form, lemma, person)
+    for pronoun, person, forms in (("ben", 1, ("oldum", "dedim", "miyim")), ("o", 3, ("oldu", "dedi", "mi")))
+    for form, lemma in zip(forms, ("ol", "de", "mi"), strict=True)
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        (
+            f"kazanan/kazanan/NOUN/_/3/obl {BEN.format(3)} {turkish_verb('oldum', 'ol', 1)}",
+            "the pronoun before Turkish olmak may be its predicate",
+        ),
+        (
+            f"{BEN.format(3)} olsun/ol/VERB/_/3/ccomp {turkish_verb('dedim', 'de', 1)}",
+            "the Turkish pronoun may belong to a quotation before the verb",
+        ),
+        (
+            f"{BEN.format(3)} aptal/aptal/ADJ/_/3/dep {turkish_verb('miyim', 'mi', 1)}",
+            "the vowel of the Turkish question particle depends on the word before",
+        ),
+        (
+            f"{BEN.format(4)} gelse/gel/VERB/Mood=Cnd|Polarity=Pos/4/advcl ,/,/PUNCT/_/2/punct {turkish_verb('oldum', 'ol', 1)}",
+            "a Turkish conditional stands between, and the pronoun may be its subject alone",
+        ),
+    ],
+)
+def test_a_turkish_verb_may_have_another_person(tmp_path, line, rule):
+    _, before = pairs_of(tmp_path, "subject-verb-person", *PERSONS * 2)
+    _, left_out = pairs_of(tmp_path, "subject-verb-person", *PERSONS * 2, line)
+    assert left_out - before == {rule: 1}
+
+
+HOUSES = [
+    f"{pronoun}/{lemma}/PRON/Case=Gen|Number=Sing|Person={person}|PronType=Prs/2/nmod {form}/ev/NOUN/Case=Nom|"
+    f"Number=Sing|Number[psor]=Sing|Person[psor]={person}/0/root"
+    for pronoun, lemma, person, form in (("benim", "ben", 1, "evim"), ("onun", "o", 3, "evi"))
+]
+MINE = "benim/ben/PRON/Case={0}|Number=Sing|Person=1|PronType=Prs/{1}/nmod{2} evim/ev/NOUN/Case=Nom|Number=Sing|Number[psor]=Sing|Person[psor]=1/0/root"
+
+
+def test_a_turkish_noun_may_be_a_compound(tmp_path):
+    changes, left_out = pairs_of(tmp_path, "possessor-person", *HOUSES * 2)
+    assert changes == {("evim", "evi"), ("evi", "evim")}
+    _, left_out = pairs_of(tmp_path, "possessor-person", *HOUSES * 2, MINE.format("Nom", 2, ""))
+    assert left_out == {"a Turkish possessor is in the genitive": 1}
+    stone = " taş/taş/NOUN/Case=Nom/3/nmod"  # benim taş evi, my stone house
+    _, left_out = pairs_of(tmp_path, "possessor-person", *HOUSES * 2, MINE.format("Gen", 3, stone))
+    assert left_out == {"the ending may be that of a Turkish compound": 1}
+
+
+@pytest.mark.parametrize("adposition", ["doğru"])
+def test_dogru_is_also_an_adverb_and_an_adjective(tmp_path, adposition):
+    _, reason = pairs_of(tmp_path, "adposition-case", *TURKISH, *after("eve", "ev", "Case=Dat", adposition))
+    assert "the adposition may follow words in any case (12)" in reason
+
+
+def test_a_word_that_nobody_annotated_is_no_second_reading(tmp_path):
+    # Spanish municipio has no Number once, and Number=Sing three times. sheep has none at any time.
+    subjects = [("municipio", "Number=Sing")] * 3 + [("municipio", "_")]
+    lines = [f"{noun}/{noun}/NOUN/{features}/0/root" for noun, features in subjects] + [
+        "sheep/sheep/NOUN/_/0/root"
+    ] * 3
+    lines += ["sheep/sheep/NOUN/Number=Sing/0/root"]
+    for noun, expected in (
+        ("municipio", {}),
+        ("sheep", {"the new form is right in another reading of the words": 1}),
+    ):
+        line = f"{noun}/{noun}/NOUN/Number=Sing/2/nsubj geldi/gel/VERB/Number=Sing/0/root"
+        _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, *lines, line)
+        assert left_out == expected
+
+
+def test_a_spanish_verb_with_se_before_its_subject_may_be_impersonal(tmp_path):
+    plural = "geldiler/gel/VERB/Number=Plur/0/root"
+    se = "se/él/PRON/_/2/expl:pv {} kızlar/kız/NOUN/Number=Plur/2/nsubj"
+    _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, se.format(plural))
+    assert left_out == {"with se before its plural subject, a Spanish verb may also be impersonal": 1}
+    after = f"kızlar/kız/NOUN/Number=Plur/3/nsubj se/él/PRON/_/3/expl:pv {plural}"
+    assert pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, after)[1] == {}
+
+
+def test_polish_to_may_be_a_subject_before_a_nominative(tmp_path):
+    lines = [phrase("ten", "ten", "Masc", "film", case) for case in ("Nom", "Acc") for _ in range(2)] + [
+        phrase("to", "ten", "Neut", "okno", case) for case in ("Nom", "Acc") for _ in range(2)
+    ]
+    pairs = make_pairs([full_treebank(tmp_path, *lines)], open_phenomenon("determiner-noun-gender"))
+    changes = {
+        (row["target"], row["other_form"], row["sentence.entry"][-2:]) for row in pairs.table.to_pylist()
+    }
+    assert {one for one in changes if one[1] == "to"} == {
+        ("ten", "to", "s3"),
+        ("ten", "to", "s4"),
+    }  # accusatives
+    assert sum(pairs.left_out.values()) == 2
+
+
+def test_a_bare_noun_after_a_spanish_participle_may_be_its_complement(tmp_path):
+    # Está catalogada Zona de protección, está catalogado Zona de protección: the place, or the park.
+    lines = [
+        f"{noun}/{noun}/NOUN/Gender={gender}|Number=Sing/3/nsubj está/estar/AUX/_/3/aux {form}/{lemma}/VERB/Gender={gender}|Number=Sing|VerbForm=Part/0/root"
+        for noun, gender, ending in (("zona", "Fem", "ada"), ("parque", "Masc", "ado"))
+        for form, lemma in ((f"catalog{ending}", "catalogar"), (f"cerr{ending}", "cerrar"))
+    ]
+    bare = "está/estar/AUX/_/2/aux catalogada/catalogar/VERB/Gender=Fem|Number=Sing|VerbForm=Part/0/root zona/zona/NOUN/Gender=Fem|Number=Sing/2/nsubj"
+    _, left_out = pairs_of(tmp_path, "participle-subject-gender", *lines * 2, bare)
+    assert left_out == {
+        "a noun without a determiner after a Spanish or Portuguese participle may be its complement": 1
+    }
+    with_article = f"{bare} la/el/DET/_/3/det"
+    assert pairs_of(tmp_path, "participle-subject-gender", *lines * 2, with_article)[1] == {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
-from tseval.suites.agreement.forms import is_elided
+from tseval.suites.agreement.forms import UNWRITTEN, is_elided
 from tseval.suites.agreement.requests import FORM, LEMMA, UPOS, XPOS, Word
 
 if TYPE_CHECKING:
@@ -145,8 +145,9 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
         from conllu.exceptions import ParseException  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise SuiteError('reading treebanks needs conllu: pip install "tseval[conllu]"') from None
+    written = 0  # the last word of the multiword token before a line
     for number, line in enumerate(block, first):
-        _check_columns(f"{path}:{number}", line)
+        written = _check_columns(f"{path}:{number}", line, written)
     try:
         tokens = parse_token_and_metadata("\n".join(block))
     except (ParseException, ValueError):  # Python reads no number of thousands of digits
@@ -166,9 +167,13 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
     return tokens
 
 
-def _check_columns(place: str, line: str) -> None:
+def _check_columns(place: str, line: str, written: int) -> int:
+    """Check the columns of a line; return the number of the last word of which a line has the text.
+
+    Words inside a multiword token may have `_` for their form, as in UD Turkish IMST: the token has the text.
+    """
     if line.startswith("#"):
-        return
+        return written
     cells = line.split("\t")
     if len(cells) != _COLUMNS:
         raise SuiteError(
@@ -181,7 +186,9 @@ def _check_columns(place: str, line: str) -> None:
             f"{place}: the feature {twice!r} appears twice in column 6.\n  Write the feature once. A "
             f"feature with two values is written {twice}=VALUE,VALUE."
         )
-    if cells[1] == "_" and cells[0].isdecimal() and cells[3] not in {"PUNCT", "SYM", "X", "_"}:
+    inside = cells[0].isdecimal() and len(cells[0]) < 10 and int(cells[0]) <= written
+    word = cells[0].isdecimal() and not inside and cells[3] not in {"PUNCT", "SYM", "X", "_"}
+    if cells[1] == UNWRITTEN and (word or "-" in cells[0]):
         raise SuiteError(
             f"{place}: this line has _ in column 2, where the word must be. Some treebanks are published "
             "without their words.\n  Download the treebank with its words, or write the form in column 2."
@@ -191,6 +198,8 @@ def _check_columns(place: str, line: str) -> None:
             f"{place}: column {empty[0]} of this line is empty.\n  Write the value, or _ if the value is "
             "unknown."
         )
+    last = cells[0].partition("-")[2]
+    return int(last) if last.isdecimal() and len(last) < 10 else written
 
 
 def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:

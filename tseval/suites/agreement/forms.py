@@ -20,6 +20,7 @@ SEVERAL = "several other forms are equally frequent"
 SAME = "the other form has the same letters"
 AMBIGUOUS = "the other form also has the first's features"
 EUPHONY = "the form depends on the neighbouring sounds"
+UNWRITTEN = "_"  # the form of a word inside a multiword token, of which the treebank gives the token alone
 NEVER_SHARED = {"Typo", "Abbr"}
 Paradigm = tuple[str, str, tuple[tuple[str, str], ...]]
 
@@ -47,6 +48,8 @@ class SeenForms:
     def add(self, word: Word) -> None:
         """Note a word."""
         form = lowered(word.values[FORM])
+        if form == UNWRITTEN:
+            return
         if is_elided(form):
             self.elided.add(word.values.get(LEMMA, form))
         paradigm = _paradigm(word, self.feature)

@@ -73,8 +73,10 @@ class Readings:
         for words in self.lists:
             counts = words.readings.get((form, upos), Counter[tuple[str, Reading]]())
             total = counts.total()
-            for (its_lemma, reading), n in counts.items():
-                if its_lemma == lemma and not (total >= FREQUENT and n < RARE * total):
+            own = {reading: n for (its_lemma, reading), n in counts.items() if its_lemma == lemma}
+            for reading, n in own.items():
+                forgotten = any(more > n and _is_incomplete(reading, other) for other, more in own.items())
+                if not forgotten and not (total >= FREQUENT and n < RARE * total):
                     yield dict(reading)
         listed = [row for table in self.tables for row in table.readings(lemma, upos)]
         yield from (features for its_form, features in listed if lowered(its_form) == form)
@@ -83,7 +85,7 @@ class Readings:
         for words in self.lists[:1]:
             attested = words.forms.get(entry, {})
             for reading in words.differing(upos, tuple(sorted(fixed.items())), frozenset(free)):
-                if reading in attested and upos in CLOSED:
+                if (reading in attested and upos in CLOSED) or _is_incomplete(reading, seen_as):
                     continue
                 needed = SURELY if reading in attested else LIKELY
                 if words.same_form(upos, form, seen_as, reading) >= needed:
@@ -96,6 +98,14 @@ class Readings:
             dict(reading),
             *self.of_form(lowered(word.values[FORM]), entry_of(word), reading, free, dict(reading)),
         ]
+
+
+def _is_incomplete(reading: Reading, other: Reading) -> bool:
+    """Check whether a reading is another without some features of agreement: a word that nobody annotated.
+
+    Spanish *municipio* has no Number twice and Number=Sing forty times. It is no plural.
+    """
+    return {*reading} < {*other} and all(name in AGREEING for name, _ in {*other} - {*reading})
 
 
 def _fits(reading: Mapping[str, str], free: Collection[str], fixed: Mapping[str, str]) -> bool:

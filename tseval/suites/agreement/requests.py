@@ -136,6 +136,11 @@ class InCorpus:
     of: Counter[tuple[str | None, ...]] = field(default_factory=Counter)
     effort: Effort = field(default_factory=Effort)
 
+    def forget(self) -> None:
+        """Begin a treebank."""
+        self.found.clear()
+        self.of.clear()
+
     def survey(self, words: Sequence[Word]) -> None:
         """Count the matches of a sentence."""
         self.effort.begin()

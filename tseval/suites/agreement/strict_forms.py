@@ -160,7 +160,7 @@ def _new_value(
     words: WordList, word: Word, other: Mapping[str, str], changes: Sequence[Change], controller: Word | None
 ) -> str | None:
     """Return the new value if a reading differs from a word in the changes alone, else None."""
-    upos, values = word.values.get(UPOS, ""), dict(reading_of(word))
+    entry, values = entry_of(word), dict(reading_of(word))
     shown = []
     for change in changes:
         old, new = values.get(change.feature), other.get(change.feature)
@@ -185,7 +185,7 @@ def _new_value(
         without = other if side is values else values
         lacks = any(
             change.feature in without
-            and words.never_beside(upos, change.feature, without[change.feature], name)
+            and words.never_beside(entry, change.feature, without[change.feature], name)
             for change in changes
         )
         if (old is not None and new is not None) or not lacks:

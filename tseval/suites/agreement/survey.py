@@ -84,6 +84,8 @@ def read_survey(files: Sequence[Path], wanted: Sequence[Phenomenon], strict: boo
         {} if strict else {feature: SeenForms("treebank", feature) for feature in features},
     )
     in_corpus = [block for phenomenon in wanted for block in phenomenon.file.in_corpus(strict)]
+    for block in in_corpus:
+        block.forget()
     for path in files:
         empty = True
         for tree in read_trees(path):

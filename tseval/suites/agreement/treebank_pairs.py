@@ -19,7 +19,7 @@ from tseval.errors import SuiteError
 from tseval.formats import bare_name, read_lines
 from tseval.suites.agreement.conllu import read_trees
 from tseval.suites.agreement.examples import filled
-from tseval.suites.agreement.forms import SeenForms, other_forms
+from tseval.suites.agreement.forms import UNWRITTEN, SeenForms, other_forms
 from tseval.suites.agreement.other_cues import count_cues
 from tseval.suites.agreement.output import write_as_named
 from tseval.suites.agreement.phenomenon import Phenomenon, open_phenomenon, phenomena
@@ -61,6 +61,9 @@ class TreebankPairs:
     n_sentences: int  # of the treebanks
     n_matches: int  # words that the request finds
     left_out: Counter[str]  # reasons to how many words they left out
+    # `sentence.entry` and position of each of these words, from 0, and its reason; without those that a
+    # governor leaves out. Empty unless `explain` was given.
+    reasons: Mapping[tuple[str, int], str]
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class _Wanted:
     rows: list[dict[str, Any]] = field(default_factory=list)
     n_matches: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    reasons: dict[tuple[str, int], str] | None = None
     # Lemmas and values that they govern, and how often.
     governed: Counter[tuple[str | None, str]] = field(default_factory=Counter)
 
@@ -83,6 +87,7 @@ def make_pairs(
     forms: Sequence[Path] = (),
     unimorph: Sequence[Path] = (),
     strict: bool = True,
+    explain: bool = False,
 ) -> TreebankPairs:
     """Find the pairs of a phenomenon in treebanks: each is read twice, for its forms and for its sentences.
 
@@ -92,17 +97,27 @@ def make_pairs(
         forms: More treebanks (`.conllu`), or tables of UniMorph, for forms alone.
         unimorph: More tables of UniMorph, whatever their names.
         strict: Leave out what the rules of the phenomenon exclude, and forms that may be right.
+        explain: Keep the reason of each word that makes no pair.
     """
     if not strict and (len(phenomenon.changes) > 1 or phenomenon.feature == LEMMA):
         raise SuiteError(
             "--lenient changes one morphological feature, but --change names "
             f"{' and '.join(change.feature for change in phenomenon.changes)}.\n  Leave out --lenient."
         )
-    survey = read_survey(files, [phenomenon], strict)
-    if problem := survey.lacks(phenomenon):
-        raise SuiteError(f"{phenomenon.name}: {problem}")
-    wanted = _wanted(phenomenon, survey, forms, unimorph, strict)
-    (pairs,) = _find(files, [wanted])
+    parts, problems = list[TreebankPairs](), list[str]()
+    for treebank in _treebanks(files, strict):
+        survey = read_survey(treebank, [phenomenon], strict)
+        if problem := survey.lacks(phenomenon):
+            problems.append(f"in {', '.join(path.name for path in treebank)}, {problem}")
+            continue
+        wanted = _wanted(phenomenon, survey, forms, unimorph, strict)
+        wanted.reasons = {} if explain else None
+        parts += _find(treebank, [wanted])
+    if not parts:
+        raise SuiteError(f"{phenomenon.name}: {problems[0]}")
+    pairs = _united(parts)
+    for problem in problems:  # of a treebank that cannot have such pairs: it has no word to count
+        pairs.left_out[problem.partition("\n")[0]] += 0
     if not pairs.table.num_rows:
         raise SuiteError(
             f"{', '.join(map(str, files))}: tseval could make no pair from the {pairs.n_sentences:,} "
@@ -113,6 +128,32 @@ def make_pairs(
     return pairs
 
 
+def _treebanks(files: Sequence[Path], strict: bool) -> list[list[Path]]:
+    """Return the files of each treebank, by the names that Universal Dependencies give them.
+
+    Treebanks of one language are annotated differently: English EWT has Number=Plur, LinES has no Number in
+    the plural. What rules count and what a form may be is a matter of one treebank.
+    """
+    by_name: dict[str, list[Path]] = defaultdict(list)
+    for path in files:
+        name, known, _ = path.name.partition("-ud-")
+        by_name[name if known and strict else ""].append(path)
+    return [*by_name.values()]
+
+
+def _united(parts: Sequence[TreebankPairs]) -> TreebankPairs:
+    """Return the pairs of several treebanks as those of one."""
+    if len(parts) == 1:
+        return parts[0]
+    return TreebankPairs(
+        joined_table(parts),
+        sum(pairs.n_sentences for pairs in parts),
+        sum(pairs.n_matches for pairs in parts),
+        sum((pairs.left_out for pairs in parts), Counter[str]()),
+        {place: reason for pairs in parts for place, reason in pairs.reasons.items()},
+    )
+
+
 def list_phenomena(
     files: Sequence[Path], strict: bool = True
 ) -> list[tuple[Phenomenon, TreebankPairs | None, str]]:
@@ -121,13 +162,19 @@ def list_phenomena(
     The pairs are None if the treebanks lack a feature or a value that the phenomenon needs.
     """
     all_phenomena = [open_phenomenon(name) for name in phenomena()]
-    survey = read_survey(files, all_phenomena, strict)
-    problems = {one.name: survey.lacks(one) for one in all_phenomena}
-    possible = [one for one in all_phenomena if not problems[one.name]]
-    found = _find(files, [_wanted(one, survey, (), (), strict) for one in possible])
-    pairs = {one.name: its_pairs for one, its_pairs in zip(possible, found, strict=True)}
+    parts: dict[str, list[TreebankPairs]] = defaultdict(list)
+    problems: dict[str, str] = {}
+    for treebank in _treebanks(files, strict):
+        survey = read_survey(treebank, all_phenomena, strict)
+        lacks = {one.name: survey.lacks(one) for one in all_phenomena}
+        problems |= {name: problem for name, problem in lacks.items() if problem}
+        possible = [one for one in all_phenomena if not lacks[one.name]]
+        found = _find(treebank, [_wanted(one, survey, (), (), strict) for one in possible])
+        for one, its_pairs in zip(possible, found, strict=True):
+            parts[one.name].append(its_pairs)
+    pairs = {name: _united(its_parts) for name, its_parts in parts.items()}
     return [
-        (one, pairs.get(one.name), _why_not_more(pairs.get(one.name), problems[one.name]))
+        (one, pairs.get(one.name), _why_not_more(pairs.get(one.name), problems.get(one.name)))
         for one in all_phenomena
     ]
 
@@ -181,6 +228,7 @@ def _find(files: Sequence[Path], all_wanted: Sequence[_Wanted]) -> list[Treebank
             n_sentences,
             wanted.n_matches,
             wanted.left_out,
+            wanted.reasons or {},
         )
         for wanted in all_wanted
     ]
@@ -221,6 +269,8 @@ def _pairs_of(tree: Tree, source: str, wanted: _Wanted) -> Iterator[dict[str, An
         others, reason = _other_forms(tree, target, match, request, wanted)
         if reason is not None:
             wanted.left_out[reason] += 1
+            if wanted.reasons is not None:
+                wanted.reasons[f"{source}:{tree.name}", target] = reason
         for other in others:
             yield _row(tree, source, wanted, target, match, other)
 
@@ -287,7 +337,7 @@ def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[s
         word.values for word in tree.words[first + 1 : last] if word.values.get(UPOS) == values.get(UPOS)
     ]
     return {
-        "controller": values[FORM],
+        "controller": values[FORM] if values[FORM] != UNWRITTEN else None,
         "controller_value": values.get(feature),
         "controller.entry": values.get(LEMMA),
         "distance": abs(target - controller),

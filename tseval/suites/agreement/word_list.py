@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 
-from tseval.suites.agreement.forms import NEVER_SHARED, is_elided, lowered
+from tseval.suites.agreement.forms import NEVER_SHARED, UNWRITTEN, is_elided, lowered
 from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ LAST = 2  # letters that make a class of forms
 # Of the words that have a value, so many at most may have a feature that the others never have.
 LONG, ALIKE = 3, 4  # letters and lemmas from which the form of another word follows
 STRAY = 0.01
+CLASSES = ("Gender", "Animacy")  # features of nouns, of which other words may have none beside some values
 SEVERAL_FORMS = 0.15  # of adjectives: above this share, they have declensions
 
 
@@ -108,8 +109,10 @@ class WordList:
         joined = {at for first, end, _ in tree.contracted() for at in range(first, end - 1)}
         for at, word in enumerate(words):
             form = lowered(word.values[FORM])
+            if form == UNWRITTEN:
+                continue
             following = words[at + 1] if at + 1 < len(words) else None
-            if following is not None:
+            if following is not None and following.values[FORM] != UNWRITTEN:
                 pair = form, lowered(following.values[FORM])
                 if at in joined:
                     self.glued[pair] += 1
@@ -150,9 +153,24 @@ class WordList:
             if any(name == feature for reading in readings for name, _ in reading)
         }
 
-    def never_beside(self, upos: str, name: str, value: str, other: str) -> bool:
-        """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy."""
-        return self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]
+    def never_beside(self, entry: Entry, name: str, value: str, other: str) -> bool:
+        """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy.
+
+        If a word was seen often with the value, its own forms decide on its classes: German *die* has no
+        Gender in the plural, but *keine* has.
+        """
+        upos = entry[1]
+        if self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]:
+            return True
+        if other not in CLASSES:
+            return False
+        own = [
+            (forms.total(), any(its_name == other for its_name, _ in reading))
+            for reading, forms in self.forms.get(entry, {}).items()
+            if (name, value) in reading
+        ]
+        total, beside = sum(n for n, _ in own), sum(n for n, has in own if has)
+        return total >= ALIKE and beside <= STRAY * total
 
     def varies(self, entry: Entry, reading: Reading) -> bool:
         """Check whether a word has several forms of one reading, of which the next sound takes its own."""
