@@ -31,10 +31,10 @@ def test_every_function_that_opens_models_is_stated_and_every_one_that_is_stated
         assert stated == openers, f"SCHEMES in {path}"
 
 
-def test_every_scheme_is_in_the_table_of_the_page_or_in_the_first_line_of_its_module():
-    _, table = (ROOT / "docs/adapters.md").read_text("utf-8").split("\n| scheme | |\n")
-    rows = re.findall(r"^\| `([\w-]+)` \|", table.partition("\n\n")[0], re.MULTILINE)
-    assert {*rows} <= OWN.keys(), "the table of schemes in docs/adapters.md"
+def test_every_scheme_is_in_the_list_of_the_page_or_in_the_first_line_of_its_module():
+    _, schemes = (ROOT / "docs/adapters.md").read_text("utf-8").split("tseval comes with these schemes:\n\n")
+    rows = re.findall(r"^- `([\w-]+)`", schemes.partition("\n\n")[0], re.MULTILINE)
+    assert len(rows) > 3 and {*rows} <= OWN.keys(), "the list of schemes in docs/adapters.md"
     for scheme in OWN.keys() - {*rows}:
         path = ROOT / "adapters" / f"{OWN[scheme].module.rpartition('.')[2]}.py"
         assert f"`{scheme}:" in path.read_text("utf-8").partition("\n")[0], path
