@@ -357,9 +357,7 @@ def write(board: Path) -> None:
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below
     from tseval.boards.transaction import board_transaction
-    from tseval.runs.cache import return_memory
 
-    return_memory()
     for folder in boards_below(board) or [board]:
         read_definition(folder)
         with board_transaction(folder, "write") as change:
