@@ -34,7 +34,8 @@ def test_every_function_that_opens_models_is_stated_and_every_one_that_is_stated
 def test_every_scheme_is_in_the_list_of_the_page_or_in_the_first_line_of_its_module():
     _, schemes = (ROOT / "docs/adapters.md").read_text("utf-8").split("tseval comes with these schemes:\n\n")
     rows = re.findall(r"^- `([\w-]+)`", schemes.partition("\n\n")[0], re.MULTILINE)
-    assert len(rows) > 3 and {*rows} <= OWN.keys(), "the list of schemes in docs/adapters.md"
+    assert len(rows) > 3, "the list of schemes in docs/adapters.md"
+    assert {*rows} <= OWN.keys(), "the list of schemes in docs/adapters.md"
     for scheme in OWN.keys() - {*rows}:
         path = ROOT / "adapters" / f"{OWN[scheme].module.rpartition('.')[2]}.py"
         assert f"`{scheme}:" in path.read_text("utf-8").partition("\n")[0], path

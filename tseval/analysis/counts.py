@@ -168,9 +168,6 @@ def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
     }
     if HALF_KNOWN in groups.obj.columns:
         columns[N_HALF_KNOWN] = (HALF_KNOWN, "sum")
-    for name in (N_ONES, N_ANSWERS):
-        if name in groups.obj.columns:
-            columns[name] = (name, "sum")
     return groups.agg(**columns)
 
 
