@@ -106,6 +106,17 @@ def test_a_page_is_built_again_and_pages_of_entries_that_went_go(root):
     assert sorted(path.name for path in site.rglob("*.html")) == ["index.html", "lstm.html", "mine.html"]
 
 
+@pytest.mark.slow
+def test_pages_are_the_same_where_scores_of_many_models_are_read_again(root, monkeypatch):
+    monkeypatch.setattr("tseval.web.row_pages.MOST_NAMED", 0)  # as beside many models
+    pages = []
+    for most in (16, 1):
+        monkeypatch.setattr("tseval.runs.cache.MOST_WITH_SCORES", most)
+        assert call("board", "build", root / "board", "-o", root / f"site-{most}").returncode == 0
+        pages.append({path.name: path.read_bytes() for path in (root / f"site-{most}").rglob("*.html")})
+    assert pages[0] == pages[1]
+
+
 def test_what_is_no_page_of_ours_is_left_alone(root):
     for name, text in (("notes.txt", "mine"), ("index.html", "<h1>mine</h1>")):
         site = root / name.partition(".")[0]
