@@ -149,7 +149,9 @@ def test_stretches_of_a_text_share_no_words_and_end_with_a_line(tmp_path):
     assert whole.context.texts == (tuple(lines),)
 
 
-def refusals(tmp_path):
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("refusals")
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "short.txt").write_text("only five words of text\n")
     (tmp_path / "item.txt").write_text("he said: The author laughs.\n")
@@ -210,8 +212,8 @@ def refusals(tmp_path):
     "empty", "short", "few", "item", "label", "no label", "suite", "empty source", "one case", "few items",
     "shared", "negative", "none each", "verbs", "strings",
 ])  # fmt: skip
-def test_contexts_that_cannot_be_are_one_message(tmp_path, name):
-    suite, source, n_words, each, message = refusals(tmp_path)[name]
+def test_contexts_that_cannot_be_are_one_message(refusals, name):
+    suite, source, n_words, each, message = refusals[name]
     with pytest.raises(SuiteError) as error:
         in_context(suite, ContextRequest(source, n_words, 0, each))
     assert message in str(error.value)
