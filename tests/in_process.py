@@ -6,6 +6,9 @@ import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from tempfile import TemporaryFile
+
+from preloaded import start
 
 from tseval.cli import main
 
@@ -34,9 +37,17 @@ def call(*arguments, cwd="."):
     return Ended(code, _written_to(out), _written_to(err))
 
 
-def installed(*arguments, cwd=".", **options):
-    """Do what `tseval ARGUMENTS` does, in a process of its own."""
-    return run_process(["tseval", *map(str, arguments)], cwd=cwd, **options)
+def installed(*arguments, cwd=".", typed="", env=None):
+    """Do what `tseval ARGUMENTS` does, in a process of its own, which reads what is typed."""
+    with TemporaryFile() as stdin, TemporaryFile() as out, TemporaryFile() as err:
+        stdin.write(typed.encode())
+        stdin.seek(0)
+        code = start(arguments, cwd=cwd, stdin=stdin, stdout=out, stderr=err, env=env).wait()
+        texts = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(stream.read().decode().replace(os.linesep, "\n"))
+    return Ended(code, *texts)
 
 
 def run_process(command, check=False, **options):

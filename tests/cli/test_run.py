@@ -258,7 +258,7 @@ def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message)
 @pytest.mark.slow
 def test_a_folder_of_transformers_is_scored_and_the_run_says_how(tmp_path):
     gpt2 = save_causal(tmp_path / "tiny", n_positions=128)
-    result = succeeded(installed("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path))
+    result = succeed("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path)
     assert "tiny on marvin_linzen" in result.stdout
     assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end the part of the signature
     assert "|first_token:scored|" in result.stderr

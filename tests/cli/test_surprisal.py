@@ -27,7 +27,7 @@ def rows(text):
 
 @pytest.fixture(scope="module")
 def printed():
-    return rows(succeeded(installed("surprisal", "--model", "bundled:lstm", input=TEXT)).stdout)
+    return rows(succeeded(installed("surprisal", "--model", "bundled:lstm", typed=TEXT)).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2, tmp_path):
 
 @pytest.mark.slow
 def test_bars_have_one_scale_and_the_sums_stand_below():
-    result = installed("surprisal", "--model", "bundled:lstm", "--format", "picture", input=TEXT)
+    result = installed("surprisal", "--model", "bundled:lstm", "--format", "picture", typed=TEXT)
     lines = result.stdout.splitlines()
     bars = {line.split()[0]: line.split()[-1] for line in lines if "bits" in line and "in all" not in line}
     assert max(bars.values(), key=len) == "█" * 24
@@ -139,13 +139,13 @@ def test_sentences_that_look_alike_decide_nothing():
         ),
         (
             ("pair", "--model", "bundled:lstm", "a b", " "),
-            None,
+            "",
             "BAD is an empty text. Type two sentences, each in quotes",
         ),
     ],
 )
 def test_bad_input_gets_one_message(arguments, stdin, message):
-    assert message in refused(installed(*arguments, input=stdin)).stderr
+    assert message in refused(installed(*arguments, typed=stdin)).stderr
 
 
 def test_a_packed_text_is_unpacked_and_one_that_cannot_be_read_is_named(tmp_path, printed):

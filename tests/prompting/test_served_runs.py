@@ -12,6 +12,7 @@ from collections import Counter
 import pytest
 from chat_servers import ChatServer, completion, send, shorter
 from in_process import call, refuse, succeed
+from preloaded import start
 from systems import needs_posix
 
 from tseval.adapters import open_model
@@ -286,14 +287,10 @@ def test_a_terminal_is_asked_before_anything_is_sent_unless_yes_is_given(pairs, 
     import pty  # noqa: PLC0415 - not on Windows
 
     def on_a_terminal(typed, *more):
-        command = [
-            sys.executable,
-            "-m",
-            "tseval",
-            *map(str, run_on(server, pairs, tmp_path / typed.strip(), *more)),
-        ]
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs)
+        with open(os.devnull, "w") as nowhere:
+            arguments = run_on(server, pairs, tmp_path / typed.strip(), *more)
+            process = start(arguments, stdin=theirs, stdout=nowhere, stderr=theirs)
         os.close(theirs)
         shown = b""
         try:
