@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -30,14 +30,22 @@ def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     Short dependencies come before long ones, and these before other headings; the rows of a heading, of a
     phenomenon and of a construction stand together, all in order of first appearance; feature values ascend.
     """
-    known = rows["dependency"].map({"short": -2, "long": -1})
-    other = pd.Series(pd.factorize(rows["dependency"], use_na_sentinel=False)[0], rows.index)
-    order = pd.DataFrame({"dependency": known.fillna(other)})
-    for depth in range(2, len(ROW) + 1):
-        groups = rows.groupby(list(ROW[:depth]), sort=False, dropna=False)
-        order[ROW[depth - 1]] = groups.ngroup()
-    order = pd.concat([order, rows[list(by)]], axis=1)
-    return rows.loc[order.sort_values([*ROW, *by], kind="stable").index].reset_index(drop=True)
+    headings = rows[list(ROW)].astype(object)
+    cells = headings.where(headings.notna(), None).to_numpy()
+    places = [_by_first_appearance(cells[:, :depth]) for depth in range(1, len(ROW) + 1)]
+    places[0] = [KNOWN.get(name, place) for name, place in zip(cells[:, 0], places[0], strict=True)]
+    features = [rows[name].rank(method="dense", na_option="bottom") for name in by]
+    keys = np.array([*places, *features], dtype=float)
+    return rows.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
+
+
+KNOWN = {"short": -2, "long": -1}
+
+
+def _by_first_appearance(cells: NDArray[Any]) -> list[int]:
+    """Return a number for each row of cells, in order of first appearance; equal rows have equal numbers."""
+    seen: dict[tuple[Any, ...], int] = {}
+    return [seen.setdefault(row, len(seen)) for row in map(tuple, cells)]
 
 
 SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}

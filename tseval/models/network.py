@@ -268,7 +268,11 @@ def count_parameters(model: nn.Module) -> int:
 
 def all_finite(weights: Mapping[str, Tensor]) -> str | None:
     """Return the name of the first tensor with a NaN or an infinity, or None."""
-    return next((name for name, tensor in weights.items() if not torch.isfinite(tensor).all()), None)
+    for name, tensor in weights.items():
+        # A sum is finite only if all numbers are, and takes a fifth of the time; it may overflow.
+        if not (tensor.sum().isfinite() or tensor.isfinite().all()):
+            return name
+    return None
 
 
 class Classifier(Network):
