@@ -25,7 +25,10 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
             "the name of the model is empty. Give the path of a checkpoint, or a bundled model: bundled:lstm"
         )
     scheme, colon, rest = spec.partition(":")
-    known = adapters()
+    # What packages bring is looked up only for names that are not tseval's own: that takes longer than all else here.
+    known = _bundled_adapters()
+    if scheme not in known:
+        known = adapters()
     if not colon or Path(spec).exists():
         scheme, rest = "hf" if Path(spec).suffix == ".gguf" else "native", spec
         if not Path(spec).exists():
