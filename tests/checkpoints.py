@@ -40,10 +40,10 @@ CONFIGS: dict[str, Any] = {
     "gpt_neo": (transformers.GPTNeoConfig, GPT_NEO),
     "gemma2": (transformers.Gemma2Config, {**LLAMA, "head_dim": 8, "final_logit_softcapping": 2.0}),
     "cohere": (transformers.CohereConfig, {**LLAMA, "logit_scale": 0.3}),
-    "mamba": (transformers.MambaConfig, {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}),
+    "mamba": (transformers.MambaConfig, {"hidden_size": 32, "num_hidden_layers": 1, "state_size": 8}),
 }  # fmt: skip
 
-T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 4}
 HIDDEN, LAYERS, HEADS, INNER = 64, 2, 4, 96
 NAMES = {
     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",

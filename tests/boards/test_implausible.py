@@ -96,7 +96,7 @@ KINDS = {
         lambda f: f.add("a-random", -5 - 4 * f.draw.random(f.n)), r"they look like random numbers"),
     "a perplexity below 1": (
         lambda f: f.add("a-perplexity-below-1", validation_perplexity=0.9), r"states a perplexity of 0\.9,"),
-    "a perplexity as of guessing, with a high accuracy": (
+    "the perplexity of guessing, with a high accuracy": (
         lambda f: f.add("a-guess", base=GEMMA, validation_perplexity=300_000.0),
         r"right on 92\.\d% .*that of a model that guesses among its 262,144 words"),
     "an accuracy of nearly 1 with a high perplexity": (

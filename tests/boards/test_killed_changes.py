@@ -18,7 +18,7 @@ def made(tmp_path_factory):
     return make_boards(tmp_path_factory.mktemp("changes"))
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("name", ["retract", "rename"])
 def test_a_change_killed_at_some_writes_is_completed_by_the_same_command(name, made, tmp_path):
     found = kill_command(made, tmp_path / "points", name, 5)
@@ -26,7 +26,7 @@ def test_a_change_killed_at_some_writes_is_completed_by_the_same_command(name, m
     assert found["wrong"] == {}
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_any_other_command_completes_an_interrupted_change_too(made, tmp_path):
     shutil.copytree(made / "start", tmp_path / "here")
     program = """

@@ -23,8 +23,8 @@ MASKED = ["mlm within_word_l2r", "mlm original"]
 SIGNS = np.array([[1, -1, -1], [-1, 1, 1]], dtype=np.int8)
 
 
-def slow(names):
-    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+def slowest(names):
+    return [pytest.param(name, marks=pytest.mark.slowest) for name in names]
 
 
 def scored(own):
@@ -34,7 +34,7 @@ def scored(own):
     return pc.list_flatten(table["words"]).to_numpy(), scorer
 
 
-@pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", *slow(CAUSAL), *slow(MASKED)])
+@pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", *slowest(CAUSAL), *slowest(MASKED)])
 def test_scores_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     expected, here = scored(open_own(name, tmp_path))
     found, scorer = scored(open_own(name, tmp_path, str(device)))
@@ -54,7 +54,7 @@ def scored_in_context(own):
     return pc.list_flatten(table["words"]).to_numpy()
 
 
-@pytest.mark.parametrize("name", ["native lstm", "native drnn", "native urn", *slow(CAUSAL)])
+@pytest.mark.parametrize("name", ["native lstm", "native drnn", "native urn", *slowest(CAUSAL)])
 def test_scores_in_context_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     expected = scored_in_context(open_own(name, tmp_path))
     found = scored_in_context(open_own(name, tmp_path, str(device)))
@@ -72,7 +72,7 @@ def answers(own):
     return np.stack([column.to_numpy() for column in columns], axis=1)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("name", ["oracle", *(f"native {cell}" for cell in CELLS)])
 def test_answers_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     expected = answers(open_own(name, tmp_path))
@@ -91,7 +91,7 @@ def test_the_most_probable_words_are_those_of_the_cpu(tmp_path, device, name):
     assert found[0] == found[1]
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["native lstm", "classifier number"])
 def test_memory_that_runs_out_at_random_changes_no_score(tmp_path, machine, monkeypatch, name, seed):
@@ -106,7 +106,7 @@ def test_memory_that_runs_out_at_random_changes_no_score(tmp_path, machine, monk
     assert all("out of memory with" in warning for warning in scorer.warnings)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_memory_that_runs_out_at_random_changes_no_answer(tmp_path, machine):
     own = open_own("native gru", tmp_path, NAME)
     expected = answers(own)

@@ -76,14 +76,14 @@ def drift(device_name):
     return 1e-4 if device_name == NAME else 1e-2
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("arch", CELLS)
 def test_every_cell_learns_what_it_learns_on_the_cpu(tmp_path, device, drift, arch):
     expected = train(tmp_path / "cpu.pt", "cpu", arch)
     assert_near(train(tmp_path / "there.pt", device, arch), expected, drift)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("manner", MANNERS)
 def test_every_manner_of_training_learns_what_it_does_on_the_cpu(tmp_path, device, drift, manner):
     expected = train(tmp_path / "cpu.pt", "cpu", **MANNERS[manner])
@@ -92,7 +92,7 @@ def test_every_manner_of_training_learns_what_it_does_on_the_cpu(tmp_path, devic
     assert_near(train(tmp_path / "there.pt", device, **MANNERS[manner]), expected, allowed)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("back", [False, True])
 def test_a_run_stopped_on_one_device_goes_on_on_the_other(tmp_path, device, drift, back):
     first, second = (device, "cpu") if back else ("cpu", device)
@@ -107,7 +107,7 @@ def test_a_run_stopped_on_one_device_goes_on_on_the_other(tmp_path, device, drif
     assert_near(moved, expected, drift)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_run_stopped_and_taken_up_on_one_device_is_as_if_never_stopped(tmp_path, machine):
     expected = train(tmp_path / "whole.pt", NAME, epochs=2, dropout=0.3)
     with pytest.raises(KeyboardInterrupt):
@@ -121,7 +121,7 @@ def test_a_classifier_learns_what_it_learns_on_the_cpu(tmp_path, device, drift):
     assert_near(train_a_classifier(tmp_path / "there.pt", device), expected, drift)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_device_without_float64_trains_nearly_as_well(tmp_path, machine):
     expected = train(tmp_path / "cpu.pt", "cpu"), train_a_classifier(tmp_path / "own.pt", "cpu")
     machine.doubles = False
@@ -132,7 +132,7 @@ def test_a_device_without_float64_trains_nearly_as_well(tmp_path, machine):
 # Memory that runs out
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_path, machine):
     expected = train(tmp_path / "whole.pt", NAME, epochs=2, dropout=0.3)
     cut = {"validate_every": 5, "epochs": 2, "dropout": 0.3}
@@ -182,7 +182,7 @@ def steps(short, arch="drnn", dropout=0.0, parts=1, **settings):
     return [pair.tolist() for pair in found], weights, state.learner.notes
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("settings", [{}, {"whole_lines": True}, {"optimiser": "sgd"}])
 @pytest.mark.parametrize("arch", ["drnn", "lstm", "urn"])
 @pytest.mark.parametrize(("short", "columns"), [([20], 2), ([10, 20], 1)])
@@ -246,7 +246,7 @@ class ShortOfMemory(EarlyEvaluation):
         assert not MACHINE.shortages, "memory did not run out"
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("kind", [EarlyEvaluation, ShortOfMemory])
 def test_a_suite_is_scored_along_a_training_as_on_the_cpu(tmp_path, device, device_name, kind):
     if kind is ShortOfMemory and device_name != NAME:

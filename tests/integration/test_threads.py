@@ -53,7 +53,7 @@ def margins(verdicts):
     return verdicts["better_score"].to_numpy() - verdicts["worse_score"].to_numpy()
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     runs = [run for threads in SETTINGS for run in score(tmp_path, threads)]
     table, verdicts, logprobs = runs[0]

@@ -55,7 +55,7 @@ def test_a_training_killed_at_any_call_resumes_to_the_same_model_and_leaves_noth
     assert found["points"] > 40
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_training_killed_while_its_figure_is_drawn_draws_it_when_it_is_resumed(tmp_path):
     (tmp_path / "text").write_text("the author laughs .\nthe pilots laugh .\n" * 20)
     shape = "--arch srn --embedding 3 --hidden 3 --layers 1 --batch 2 --window 5 --epochs 1"
