@@ -64,7 +64,7 @@ def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], 
     faults = 0
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)  # another user must get in, where that is the attack
-        prepared = _prepared(Path(name))
+        prepared = _prepared(Path(name), any(ATTACKS[kind].needs_zoo for kind in tallies))
         ends = time.monotonic() + (math.inf if minutes is None else 60 * minutes)
         for turn, kind, i in _in_turns(tallies, size, number):
             late = time.monotonic() > ends and tallies[kind].tried > 0  # each kind is tried once at least
@@ -128,14 +128,14 @@ def _say(text: str) -> None:
         click.echo(text, err=True)
 
 
-def _prepared(folder: Path) -> Path:
+def _prepared(folder: Path, with_zoo: bool) -> Path:
     """Make what is attacked."""
     from attacks.prepared import prepare  # noqa: PLC0415 - heavy
 
     prepared = folder / "prepared"
     prepared.mkdir()
     _say("preparing")
-    prepare(prepared)
+    prepare(prepared, with_zoo)
     return prepared
 
 

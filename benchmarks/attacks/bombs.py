@@ -88,7 +88,7 @@ def joined(draw: random.Random, here: Path) -> str | None:
     return done.fault((0,)) or (None if done.out == plain.out else "not all of it was read")
 
 
-@attack("documents without end", cheap=True)
+@attack("documents without end", cheap=True, needs_zoo=True)
 def document(draw: random.Random, here: Path) -> str | None:
     """Give documents that are nested without end, or hold numbers or texts without end."""
     name, words = draw.choice([

@@ -135,4 +135,5 @@ for _name, _read in {
     "curves.svg")),
     "a folder of transformers": Read("gpt2/*", (*PAIR, "hf:gpt2")),
 }.items():  # fmt: skip
-    attack(_name, cheap=_read.command != PUBLISH)(_read)
+    _of_zoo = _read.command == PUBLISH
+    attack(_name, cheap=not _of_zoo, needs_zoo=_of_zoo)(_read)

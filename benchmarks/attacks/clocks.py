@@ -51,7 +51,7 @@ def backwards(draw: random.Random, here: Path) -> str | None:
     return run_differs(run, here / "whole") or model_differs(here / "mine.pt", here / "model.pt")
 
 
-@attack("files from another time")
+@attack("files from another time", needs_zoo=True)  # which draws for every file
 def another_time(draw: random.Random, here: Path) -> str | None:
     """Resume a run and a training whose files are of a time to come, or of before 1970."""
     for path in here.rglob("*"):

@@ -103,7 +103,7 @@ def kill_a_sweep(draw: random.Random, here: Path) -> str | None:
     return next(filter(None, (run_differs(here / "swept" / run, here / runs[run]) for run in runs)), None)
 
 
-@attack("kill a zoo")
+@attack("kill a zoo", needs_zoo=True)
 def kill_a_zoo(draw: random.Random, here: Path) -> str | None:
     """Kill a zoo, or the worker that trains and scores, or the training alone, which the others outlive."""
     if draw.random() < 0.5:  # as it is when the model was trained
@@ -123,7 +123,7 @@ def kill_a_zoo(draw: random.Random, here: Path) -> str | None:
     return model_differs(*models) or run_differs(here / "fresh/runs/srn", here / "zoo/runs/srn")
 
 
-@attack("kill a publication")
+@attack("kill a publication", needs_zoo=True)
 def kill_a_publication(draw: random.Random, here: Path) -> str | None:
     """Kill what publishes a zoo as a board, into a new folder or over an earlier one; then publish again."""
     target = draw.choice(["published", "new/published"])

@@ -47,7 +47,6 @@ UNDISTURBED = (
     (*CLASSIFY, "--out", "classifier.pt"),
     (*RUN, "--out", "whole"),
     (*EXPANDED, "--out", "expanded"),
-    PUBLISH,
     (*RUN, "--precision", "bfloat16", "--out", "expanded-pairs"),
     ("board", "new", BOARD, "--suite", "../pairs.tsv"),
     ("board", "add", BOARD, "whole", "--name", "one"),
@@ -55,7 +54,7 @@ UNDISTURBED = (
 )
 
 
-def prepare(here: Path) -> None:
+def prepare(here: Path, with_zoo: bool) -> None:
     """Fill a folder.
 
     Raises:
@@ -63,7 +62,7 @@ def prepare(here: Path) -> None:
     """
     files.write(here)
     models.write(here)
-    for words in UNDISTURBED:
+    for words in (*UNDISTURBED, *([PUBLISH] if with_zoo else [])):
         done = tseval(*words, cwd=here)
         if done.code:
             raise click.ClickException(f"tseval {' '.join(words)} failed: {done.err}")

@@ -28,21 +28,23 @@ class Attack:
     Attributes:
         make: Makes one.
         times: How many for each one of `--size`.
+        needs_zoo: Whether its folder must hold a zoo, which takes half a minute to make.
     """
 
     make: Make
     times: int
+    needs_zoo: bool
 
 
 ATTACKS: dict[str, Attack] = {}
 
 
-def attack(name: str, cheap: bool = False) -> Callable[[Make], Make]:
+def attack(name: str, cheap: bool = False, needs_zoo: bool = False) -> Callable[[Make], Make]:
     """Put an attack into the table."""
 
     def register(make: Make) -> Make:
         assert name not in ATTACKS, name
-        ATTACKS[name] = Attack(make, CHEAP if cheap else 1)
+        ATTACKS[name] = Attack(make, CHEAP if cheap else 1, needs_zoo)
         return make
 
     return register
