@@ -63,8 +63,8 @@ def test_a_download_ends_at_its_deadline_whatever_comes(slow, monkeypatch):
     monkeypatch.setenv(PRIVATE, "127.0.0.1")
     began = time.monotonic()
     with pytest.raises(DownloadError):
-        download(slow.url, io.BytesIO(), 10**9, 1.0)
-    assert time.monotonic() - began < 3
+        download(slow.url, io.BytesIO(), 10**9, 2.0)
+    assert time.monotonic() - began < 5
     assert slow.asked
 
 
