@@ -25,7 +25,7 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
             "the name of the model is empty. Give the path of a checkpoint, or a bundled model: bundled:lstm"
         )
     scheme, colon, rest = spec.partition(":")
-    # What packages bring is looked up only for names that are not tseval's own: that takes longer than all else here.
+    # Adapters of packages are looked up only for names that are not tseval's own: that takes milliseconds.
     known = _bundled_adapters()
     if scheme not in known:
         known = adapters()
