@@ -25,10 +25,7 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
             "the name of the model is empty. Give the path of a checkpoint, or a bundled model: bundled:lstm"
         )
     scheme, colon, rest = spec.partition(":")
-    # Adapters of packages are looked up only for names that are not tseval's own: that takes milliseconds.
     known = _bundled_adapters()
-    if scheme not in known:
-        known = adapters()
     if not colon or Path(spec).exists():
         scheme, rest = "hf" if Path(spec).suffix == ".gguf" else "native", spec
         if not Path(spec).exists():
@@ -39,8 +36,10 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
                 f"{spec} is a Python file, not a model.\n"
                 f"  Name the function in it that returns a model: --model {spec}:load"
             )
-    elif scheme not in known and file_and_function(spec):
-        scheme, rest = "function", spec
+    elif scheme not in known:
+        known = adapters()  # only here: to look through the installed packages takes longer than all else
+        if scheme not in known and file_and_function(spec):
+            scheme, rest = "function", spec
     if scheme not in known:
         fix = not_yet_installed(scheme) or f"\n  {suggest(scheme, known, 'Adapters')}"
         raise ModelError(f"{spec}: no file has this name, and no adapter has the name {scheme!r}.{fix}")

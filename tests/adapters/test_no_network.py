@@ -8,7 +8,7 @@ import sys
 import pytest
 from in_process import run_process
 
-pytestmark = pytest.mark.slowest  # imports transformers in a new process
+pytestmark = pytest.mark.slow  # imports transformers in a new process
 
 ALONE = ["unshare", "--map-root-user", "--net"]
 # What is measured: from the moment that all is imported.

@@ -142,7 +142,7 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path):
         assert (result.returncode, result.stderr) == (0, ""), line
 
 
-@pytest.mark.slowest
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.parametrize(
     ("redirection", "code", "said"),

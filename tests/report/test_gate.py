@@ -82,15 +82,15 @@ def test_rows_are_corrected_by_holm_and_the_mean_alone():
 def test_a_model_that_lost_just_the_margin_fails_in_at_most_one_of_twenty_cases():
     random, codes = np.random.default_rng(3), crossed(25, 16)
     failed = 0
-    for _ in range(200):
+    for _ in range(400):
         of_verbs = random.normal(0, 0.15, 25)[codes[:, 0]]
         level = random.random(len(codes))
         old, new = level < 0.8 + of_verbs / 4, level < 0.75 + of_verbs
         entries = {"verb": [f"v{code}" for code in codes[:, 0]]}
         line = judged(row_drops(verdicts(old, **entries), verdicts(new, **entries), None, 0.05), 0.05).iloc[0]
         failed += line["outcome"] == "dropped"
-    # 5% of 200 and two standard errors.
-    assert failed <= 16
+    # 5% of 400 and two standard errors.
+    assert failed <= 29
 
 
 def test_items_that_the_new_model_cannot_decide_are_counted_and_not_compared():

@@ -151,7 +151,7 @@ def test_files_of_the_same_kind_that_lie_where_parts_do_stay(tmp_path):
     assert (tmp_path / "mine/thesis.parquet").read_text() == "mine"
 
 
-@pytest.mark.slowest
+@pytest.mark.slow
 def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same(tmp_path):
     program = """
         import os, sys
@@ -236,7 +236,7 @@ def model():
     return NativeModel("m", Checkpoint(network, words, "f" * 64, {}, None), torch.device("cpu"))
 
 
-@pytest.mark.slowest
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", ["dyck(k=2,m=3,test=1800,train=90)", "marvin_linzen"])
 @pytest.mark.parametrize("saved", [0, 1, 2])
 def test_a_resumed_run_has_the_bytes_of_an_undisturbed_one(model, tmp_path, monkeypatch, suite, saved):

@@ -244,15 +244,8 @@ def test_a_model_that_scores_whole_sentences_only_is_refused(tmp_path):
         "    return Totals()\n"
     )
     ended = call(
-        "run",
-        "--model",
-        f"function:{path}:load",
-        "--suite",
-        "agreement:inflection",
-        "--case",
-        "simple",
-        "--out",
-        tmp_path / "r",
-    )
+        "run", "--model", f"function:{path}:load", "--suite", "agreement:inflection", "--case", "simple",
+        "--out", tmp_path / "r",
+    )  # fmt: skip
     assert ended.returncode == 2
     assert "Use a model that gives the log-probability of every word" in ended.stderr

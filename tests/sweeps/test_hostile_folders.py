@@ -41,7 +41,7 @@ def test_the_files_are_executed_where_python_looks_for_them_first(place):
 ENGINES = ["local", *(pytest.param(engine, marks=pytest.mark.slowest) for engine in ("slurm", "ray"))]
 
 
-@pytest.mark.slowest
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_sweep_imports_nothing_from_the_folder_that_it_is_given_in(engine, place):
     if engine == "ray":

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
+# Places of dependencies that come before all others.
+FIRST = {"short": -2, "long": -1}
 
 
 def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -33,13 +35,10 @@ def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     headings = rows[list(ROW)].astype(object)
     cells = headings.where(headings.notna(), None).to_numpy()
     places = [_by_first_appearance(cells[:, :depth]) for depth in range(1, len(ROW) + 1)]
-    places[0] = [KNOWN.get(name, place) for name, place in zip(cells[:, 0], places[0], strict=True)]
+    places[0] = [FIRST.get(name, place) for name, place in zip(cells[:, 0], places[0], strict=True)]
     features = [rows[name].rank(method="dense", na_option="bottom") for name in by]
     keys = np.array([*places, *features], dtype=float)
     return rows.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
-
-
-KNOWN = {"short": -2, "long": -1}
 
 
 def _by_first_appearance(cells: NDArray[Any]) -> list[int]:

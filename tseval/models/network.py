@@ -269,7 +269,7 @@ def count_parameters(model: nn.Module) -> int:
 def all_finite(weights: Mapping[str, Tensor]) -> str | None:
     """Return the name of the first tensor with a NaN or an infinity, or None."""
     for name, tensor in weights.items():
-        # A sum is finite only if all numbers are, and takes a fifth of the time; it may overflow.
+        # If the sum is finite, all numbers are. If not, it may have overflowed: each number is tested.
         if not (tensor.sum().isfinite() or tensor.isfinite().all()):
             return name
     return None
