@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -46,6 +46,9 @@ from tseval.scoring import engine, scorers, trie
 from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import sentences_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PADDED_BATCH = 64
 METHODS = ("syneval", "one", "padded", "trie", "bfloat16")
 
@@ -62,13 +65,19 @@ def make_checkpoint(path: Path, vocabulary: int, embedding: int, hidden: int, la
     save_checkpoint(path, model, words_by_id, training={}, validation_perplexity=None)
 
 
-def by_length(native: NativeModel) -> tuple[list[str], list[list[int]]]:
-    """Give the suite's distinct sentences and their word ids, `<eos>` in front, shortest first."""
+def by_length(native: NativeModel) -> tuple[pa.StringArray, np.ndarray, Callable[[int], list[int]]]:
+    """Give the suite's distinct sentences, their order by length, and what gives the word ids of one.
+
+    `<eos>` is in front.
+    """
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
     encoded = native.encode(sentences)
-    ids = [[0, *part] for part in np.split(encoded.tokens, np.cumsum(encoded.lengths)[:-1])]
-    order = np.argsort(encoded.lengths, kind="stable")
-    return [sentences[int(i)].as_py() for i in order], [ids[i] for i in order]
+    ends = np.cumsum(encoded.lengths)
+
+    def ids(number: int) -> list[int]:
+        return [0, *encoded.tokens[ends[number] - encoded.lengths[number] : ends[number]].tolist()]
+
+    return sentences, np.argsort(encoded.lengths, kind="stable"), ids
 
 
 @torch.inference_mode()
@@ -122,12 +131,12 @@ def measure(method: str, checkpoint: Path, sample: int, n_shards: int) -> dict[s
     native = open_native(checkpoint)
     if method == "trie":
         return measure_trie(native, n_shards)
-    sentences, ids = by_length(native)
+    sentences, order, ids = by_length(native)
     if method != "padded":
-        chosen = [[i] for i in np.linspace(0, len(ids) - 1, sample).astype(int)]
+        chosen = [[i] for i in order[np.linspace(0, len(order) - 1, sample).astype(int)]]
     else:
-        starts = np.linspace(0, len(ids) - PADDED_BATCH, max(2, 4 * sample // PADDED_BATCH)).astype(int)
-        chosen = [list(range(start, start + PADDED_BATCH)) for start in starts]
+        starts = np.linspace(0, len(order) - PADDED_BATCH, max(2, 4 * sample // PADDED_BATCH)).astype(int)
+        chosen = [[*order[start : start + PADDED_BATCH]] for start in starts]
     score = {
         "syneval": lambda model, rows: [score_as_syneval(model, rows[0])],
         "one": lambda model, rows: [score_one(model, rows[0])],
@@ -135,10 +144,10 @@ def measure(method: str, checkpoint: Path, sample: int, n_shards: int) -> dict[s
     }[method]
     scores: list[float] = []
     model: Any = native.model  # a language model, no classifier
-    score_batch(model, ids[:PADDED_BATCH])  # the first products of a process are slow
+    score_batch(model, [*map(ids, order[:PADDED_BATCH])])  # the first products of a process are slow
+    batches = [[*map(ids, batch)] for batch in chosen]
     started, cpu = time.perf_counter(), time.process_time()
-    for batch in chosen:
-        rows = [ids[i] for i in batch]
+    for rows in batches:
         scores += score(model, rows)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     picked = [i for batch in chosen for i in batch]
@@ -146,7 +155,7 @@ def measure(method: str, checkpoint: Path, sample: int, n_shards: int) -> dict[s
         "sentences": len(picked),
         "seconds": seconds,
         "cpu": cpu,
-        "scores": {sentences[i]: score for i, score in zip(picked, scores, strict=True)},
+        "scores": {sentences[int(i)].as_py(): score for i, score in zip(picked, scores, strict=True)},
     }
 
 

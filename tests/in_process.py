@@ -8,7 +8,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 
-from preloaded import start
+from preloaded import programs, start
 
 from tseval.cli import main
 
@@ -50,9 +50,19 @@ def installed(*arguments, cwd=".", typed="", env=None):
     return Ended(code, *texts)
 
 
-def run_process(command, check=False, **options):
-    """Run a program to its end; give its code and what it prints."""
-    return subprocess.run(command, capture_output=True, text=True, check=check, **options)
+def run_process(command, check=False, env=None, **options):
+    """Run a program to its end; give its code and what it prints.
+
+    Where it is, or calls, `tseval` or `python` of PATH, those are forks, unless its PATH is another.
+    """
+    if os.name == "posix" and (env is None or env.get("PATH") == os.environ["PATH"]):
+        env = with_forks(os.environ if env is None else env)
+    return subprocess.run(command, capture_output=True, text=True, check=check, env=env, **options)
+
+
+def with_forks(environment):
+    """Give an environment in which `tseval` and `python` are forks."""
+    return {**environment, "PATH": f"{programs()}{os.pathsep}{environment['PATH']}"}
 
 
 def succeeded(ended):

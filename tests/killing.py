@@ -15,28 +15,24 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 import traceback
 from contextlib import chdir
 from pathlib import Path
 
+from in_process import run_process
+
 TESTS = Path(__file__).parent
 CALLS = ("chmod", "fsync", "ftruncate", "mkdir", "remove", "rename", "replace", "rmdir", "sendfile", "unlink",
          "write")  # fmt: skip
 FOR_REAL = 5  # every fifth point
+PREPARED = f"import sys\nsys.path.insert(0, {str(TESTS)!r})\n"
 
 
 def in_a_process(program, *arguments):
     """Run a piece of Python that can use the tests' modules; give what it prints as JSON."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_process(["python", "-c", PREPARED + textwrap.dedent(program), *map(str, arguments)])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -93,9 +93,8 @@ def _run(step: str, folder: Path, environment: dict[str, str] | None) -> Command
             (folder / plain[2]).write_text(done.stdout, "utf-8")
             done.stdout = ""
     else:
-        path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
         command = ["bash", "-o", "pipefail", "-c", line]
-        done = run_process(command, env=environment or os.environ | path, cwd=folder)
+        done = run_process(command, env=environment, cwd=folder)
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     # A terminal shows both streams as they come: the page shows which of them comes first.
     first = done.stderr.partition("\n")[0]

@@ -1,8 +1,10 @@
 """Commands in processes of their own that need not import torch: they are forks of a process that has.
 
 A command has its own folder, environment, streams and exit code, as when a shell starts it, two seconds of
-imports sooner. What Python reads when it starts, such as PYTHONIOENCODING, a fork cannot have: then `start`
-starts a new Python, and on Windows too.
+imports sooner. What Python reads when it starts, such as PYTHONIOENCODING, a fork cannot have: then a new
+Python is started, and on Windows too.
+
+`start` starts `tseval ARGUMENTS`. `programs` gives a folder for PATH, whose `tseval` and `python` do so too.
 """
 
 import atexit
@@ -12,12 +14,20 @@ import os
 import select
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import tempfile
+import threading
+import traceback
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
-# Read at run time; a command that differs from this process in others gets a new Python.
-AT_RUN_TIME = ("COLUMNS", "HOME", "LINES", "NO_COLOR", "TERM", "TSEVAL_", "TZ", "XDG_")
+# Read when Python and libraries start: a command for which one of them is another gets a new Python.
+AT_START = ("ATEN", "CUDA", "DNNL", "HF_", "KMP_", "LANG", "LC_ALL", "LD_", "MALLOC", "MKL", "OMP_", "ONEDNN",
+            "OPENBLAS", "PYTHON", "TOKENIZERS_", "TORCH", "TRANSFORMERS_")  # fmt: skip
+SAFE, THREADS = HEEDED = ("PYTHONSAFEPATH", "OMP_NUM_THREADS")  # by a fork, too
 IMPORTED = ("tseval.adapters.native", "tseval.boards.sources", "tseval.cli.printing", "tseval.cli.run",
             "tseval.evaluation", "tseval.report.writers.terminal", "tseval.suites.loading")  # fmt: skip
 
@@ -33,94 +43,177 @@ def start(arguments, *, cwd=".", stdin=None, stdout=None, stderr=None, env=None)
         stderr.
         env: All of its environment; by default that of this process.
     """
-    arguments, environment = [*map(str, arguments)], {**os.environ} if env is None else env
+    words, environment = ["-m", "tseval", *map(str, arguments)], {**os.environ} if env is None else env
     if sys.platform == "win32" or _at_start(environment) != _at_start({**os.environ}):
-        command = [sys.executable, "-m", "tseval", *arguments]
-        return subprocess.Popen(command, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, env=env)
+        return subprocess.Popen(
+            [sys.executable, *words], cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, env=env
+        )
     streams = [own if given is None else given for own, given in enumerate((stdin, stdout, stderr))]
-    return Forked(arguments, os.fspath(cwd), environment, streams)
+    return Forked(words, os.fspath(cwd), environment, streams)
 
 
 class Forked:
     """A command that runs in a fork."""
 
-    def __init__(self, arguments, cwd, environment, streams):
-        request = json.dumps([arguments, os.path.abspath(cwd), environment]).encode()
+    def __init__(self, words, cwd, environment, streams):
+        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.connect(str(programs() / "socket"))
         numbers = [stream if isinstance(stream, int) else stream.fileno() for stream in streams]
-        reading, writing = os.pipe()
-        socket.send_fds(_preloaded(), [request], [*numbers, writing])
-        os.close(writing)
-        self._status = os.fdopen(reading)
-        self.pid, self.returncode = int(self._status.readline()), None
+        request = json.dumps([sys.executable, words, os.path.abspath(cwd), environment]).encode()
+        socket.send_fds(self._control, [request], numbers)
+        self.pid, self.returncode = int(self._control.recv(100)), None
 
     def wait(self):
         """Wait for its end; give its exit code, negative for a signal."""
         if self.returncode is None:
-            with self._status:
-                self.returncode = int(self._status.readline())
+            with self._control:
+                self.returncode = int(self._control.recv(100))
         return self.returncode
 
 
-def _at_start(environment):
-    return {name: value for name, value in environment.items() if not name.startswith(AT_RUN_TIME)}
+# `python` and `tseval` of the folder: asks for a fork, and becomes a new Python where that cannot be.
+PROGRAM = """#!{python} -IS
+import _socket, array, json, os, signal, sys
+program, *words = sys.argv
+if program.endswith("/tseval"):
+    words = ["-m", "tseval", *words]
+known = words and (words[0] in ("-m", "-c") or words[:2] == ["-P", "-m"] or not words[0].startswith("-"))
+control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+control.connect({socket!r})
+request = json.dumps([{folder!r} + "/python", words, os.getcwd(), dict(os.environ)]).encode()
+streams = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))
+if known:
+    control.sendmsg([request], [streams])
+pid = known and int(control.recv(100))
+if not pid:
+    os.execv({python!r}, [{python!r}, *words])
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code = int(control.recv(100))
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
 
 
 @cache
-def _preloaded():
-    """Start the process that imports and forks; give the socket to it. It ends when that is closed."""
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    process = subprocess.Popen([sys.executable, __file__, str(its.fileno())], pass_fds=[its.fileno()])
-    its.close()
+def programs():
+    """Give the folder of `tseval` and `python`, and start the process that imports and forks for them."""
+    scratch = tempfile.TemporaryDirectory(prefix="tseval-")
+    folder = Path(scratch.name)
+    program = PROGRAM.format(python=sys.executable, socket=str(folder / "socket"), folder=str(folder))
+    for name in ("python", "tseval"):
+        (folder / name).write_text(program, "utf-8")
+        (folder / name).chmod(stat.S_IRWXU)
+    asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    asked.bind(str(folder / "socket"))
+    asked.listen(100)
+    lives, living = os.pipe()
+    numbers = (asked.fileno(), lives)
+    process = subprocess.Popen([sys.executable, __file__, *map(str, numbers)], pass_fds=numbers)
+    asked.close()
+    os.close(lives)
 
     @atexit.register
     def end():
-        ours.close()
+        os.close(living)
         process.wait()
+        scratch.cleanup()
 
-    return ours
+    return folder
 
 
-def serve(control):
-    """Fork for each request; return the arguments of the command in the fork, and None at the end."""
+def _at_start(environment):
+    return {
+        name: value for name, value in environment.items() if name.startswith(AT_START) and name not in HEEDED
+    }
+
+
+def serve(asked, lives, known):
+    """Fork for each request; in the fork, return its Python, arguments and folder, and None at the end.
+
+    Args:
+        asked: A socket that listens. Who asks gets the number of the process, or 0 if it cannot be a fork;
+            then its exit code. Who hangs up before kills it.
+        lives: Can be read when all is over.
+        known: The environment that Python read when it started.
+    """
     running = {}
     ended, end = os.pipe()
     os.set_blocking(end, False)
     signal.set_wakeup_fd(end)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
-        ready, _, _ = select.select([control, ended], [], [])
+        ready, _, _ = select.select([asked, lives, ended, *running.values()], [], [])
+        if lives in ready:
+            return None
         if ended in ready:
             os.read(ended, 2**12)
-            for child in [*running]:
-                pid, status = os.waitpid(child, os.WNOHANG)
-                if pid:
-                    with os.fdopen(running.pop(pid), "w") as answer:
-                        answer.write(f"{os.waitstatus_to_exitcode(status)}\n")
-        if control in ready:
-            request, streams, _, _ = socket.recv_fds(control, 2**20, 4)
-            if not request:
-                return None
+            _reap(running)
+        for child, control in running.items():
+            if control in ready:
+                os.kill(child, signal.SIGKILL)
+        if asked in ready:
+            control, _ = asked.accept()
+            if (request := _request(control, known)) is None:
+                continue
+            (python, words, cwd, environment), streams = request
             child = os.fork()
             if child == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for number in (ended, end, control.detach(), *running.values()):
+                for number in (
+                    ended,
+                    end,
+                    lives,
+                    *(one.detach() for one in (asked, control, *running.values())),
+                ):
                     os.close(number)
-                arguments, cwd, environment = json.loads(request)
                 _become(cwd, environment, streams)
-                return arguments
-            os.write(streams[3], f"{child}\n".encode())
-            running[child] = streams.pop()
+                return python, words, cwd
+            running[child] = control
+            _answer(control, child)
             for number in streams:
                 os.close(number)
+
+
+def _reap(running):
+    """Give the exit codes of those that have ended."""
+    for child in [*running]:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            with running.pop(pid) as control:
+                _answer(control, os.waitstatus_to_exitcode(status))
+
+
+def _request(control, known):
+    """Read what is asked for, and the streams; None if that cannot be a fork."""
+    content, streams, _, _ = socket.recv_fds(control, 2**20, 3)
+    if content:
+        asked = json.loads(content)
+        if _at_start(asked[-1]) == known:
+            return asked, streams
+        _answer(control, 0)
+    for number in streams:
+        os.close(number)
+    control.close()
+    return None
+
+
+def _answer(control, number):
+    with suppress(OSError):  # it has gone
+        control.send(str(number).encode())
 
 
 def _become(cwd, environment, streams):
     """Take folder, environment and streams of a command."""
     os.chdir(cwd)
+    if (threads := environment.get(THREADS)) != os.environ.get(THREADS):
+        sys.modules["torch"].set_num_threads(int(threads or os.cpu_count() or 1))
     os.environ.clear()
     os.environ.update(environment)
-    for own, given in enumerate(streams[:3]):
+    for own, given in enumerate(streams):
         os.dup2(given, own)
     for number in streams:
         os.close(number)
@@ -135,16 +228,64 @@ def _become(cwd, environment, streams):
         setattr(sys, f"__{name}__", stream)
 
 
+def run(python, words, cwd):
+    """Do what `PYTHON WORDS` does in a folder."""
+    sys.executable = python
+    safe = words[0] == "-P" or SAFE in os.environ
+    kind, *rest = words[words[0] == "-P" :]
+    if kind == "-m" and rest[0] == "tseval":
+        sys.argv = rest
+        sys.modules["tseval.cli"].main()
+        return
+    if not safe:
+        sys.path.insert(0, cwd if kind in {"-m", "-c"} else str(Path(kind).resolve().parent))
+    if kind == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 - as Python does
+    else:
+        sys.argv = [kind, *rest]
+        runpy.run_path(kind, run_name="__main__")
+
+
+def _end(action, *arguments):
+    """Do something, and end the process as Python does, but for taking apart what was imported: a second."""
+    code = 0
+    try:
+        action(*arguments)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        code = end.code if isinstance(end.code, int) else bool(end.code)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            code = 120
+        os._exit(code)
+
+
 if __name__ == "__main__":
     import gc
+    import runpy
     from importlib import import_module
 
+    known = _at_start({**os.environ})  # before modules add to it
     sys.path.pop(0)  # the tests' folder
     for module in IMPORTED:
         import_module(module)
     gc.freeze()
-    if (asked := serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
-        from tseval.cli import main
-
-        sys.argv = ["tseval", *asked]
-        sys.exit(main())
+    if (command := serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), known)) is not None:
+        _end(run, *command)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import run_process
+from preloaded import programs
 from supplied import AGREEMENT, BLIMP_SAMPLE, TEXT_SAMPLE, TREEBANK_SAMPLE
 from systems import needs_linux
 
@@ -16,10 +18,8 @@ NEEDED = [
     needs_linux,
     pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
 ]
-# In the environment that runs the tests, not in a new one, and not as a part of the `make` around it.
-MAKE = ["make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "--old-file=.venv/kenlm",
-        f"BIN={Path(sys.executable).parent}"]  # fmt: skip
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+# In the environment that runs the tests, not in a new one.
+MAKE = ["make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "--old-file=.venv/kenlm"]
 
 # What a target of the Makefile prints in its smallest form.
 TARGETS = {
@@ -30,6 +30,9 @@ TARGETS = {
     "coverage SMALL=1": ["Wilson", "clustered"],
     "campaign SIZE=1 ONLY=checkpoint.pt": ["checkpoint.pt"],
 }
+
+# What kills the processes that it starts, and so starts real ones.
+KILLS = "campaign"
 
 # Two pairs as MultiBLiMP writes them, of sentences of the treebank: tseval makes the first one, too.
 MULTIBLIMP = (
@@ -42,6 +45,16 @@ MULTIBLIMP = (
     "{'sent_id': 'weblog-blogspot.com_nominations_20041117172713_ENG_20041117_172713-0001', "
     "'treebank': 'UD_English-EWT/bank.conllu'}\n"
 )
+
+
+def rehearse(command, place):
+    """Run a program or target there, which starts forks wherever it starts Python; give how it ended."""
+    left_out = ("MAKE", "MFLAGS")  # of the `make` around the tests
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    kills = any(str(word).startswith(KILLS) for word in command)
+    if command[0] == "make":
+        command = [*command, f"BIN={Path(sys.executable).parent if kills else programs()}"]
+    return run_process(command, cwd=place, env=environment)
 
 
 def furnish(place):

@@ -1,11 +1,10 @@
 """Every program under benchmarks/ runs at its smallest; a target of the Makefile runs what it calls."""
 
 import re
-import sys
 
 import pytest
 from in_process import run_process
-from rehearsals import BENCHMARKS, ENVIRONMENT, MAKE, NEEDED, ROOT, TARGETS, furnish
+from rehearsals import BENCHMARKS, MAKE, NEEDED, ROOT, TARGETS, furnish, rehearse
 
 pytestmark = [pytest.mark.slowest, *NEEDED]
 
@@ -72,9 +71,8 @@ def test_a_program_runs_in_its_smallest_form(program, place):
     arguments, shown = PROGRAMS[program]
     for line in BEFORE.get(program, "").split("; "):
         words = line.split()
-        assert not words or run_process(words, cwd=place, env=ENVIRONMENT).returncode == 0, line
-    command = [sys.executable, BENCHMARKS / f"{program}.py", *arguments.split()]
-    done = run_process(command, cwd=place, env=ENVIRONMENT)
+        assert not words or rehearse(words, place).returncode == 0, line
+    done = rehearse(["python", BENCHMARKS / f"{program}.py", *arguments.split()], place)
     assert done.returncode == 0, done.stdout + done.stderr
     assert shown in done.stdout + done.stderr or [*place.rglob(shown)], done.stdout + done.stderr
 

@@ -1,10 +1,7 @@
 """Every target of the Makefile that calls programs under benchmarks/ runs at its smallest."""
 
-import sys
-
 import pytest
-from in_process import run_process
-from rehearsals import BENCHMARKS, ENVIRONMENT, MAKE, NEEDED, TARGETS, furnish
+from rehearsals import BENCHMARKS, MAKE, NEEDED, TARGETS, furnish, rehearse
 
 pytestmark = [pytest.mark.slowest, *NEEDED]
 AGREEMENT = next(target for target in TARGETS if target.startswith("agreement "))
@@ -17,7 +14,7 @@ def made(tmp_path_factory):
 
     def call(target):
         if target not in printed:
-            done = run_process([*MAKE, *target.split()], cwd=place, env=ENVIRONMENT)
+            done = rehearse([*MAKE, *target.split()], place)
             assert done.returncode == 0, done.stdout + done.stderr
             printed[target] = done.stdout
         return printed[target], place
@@ -34,7 +31,6 @@ def test_a_target_of_the_makefile_runs_in_its_smallest_form(target, made):
 def test_the_models_of_the_target_agreement_are_asked_about_constructed_sentences(made):
     _, place = made(AGREEMENT)
     options = "--models agreement --seeds 1 --arch lstm --sample 20 --out constructed"
-    command = [sys.executable, BENCHMARKS / "agreement_constructed.py", *options.split()]
-    done = run_process(command, cwd=place, env=ENVIRONMENT)
+    done = rehearse(["python", BENCHMARKS / "agreement_constructed.py", *options.split()], place)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [*place.rglob("profile.svg")], done.stdout + done.stderr

@@ -7,10 +7,8 @@ import json
 import os
 import re
 import shutil
-import sys
 import xml.etree.ElementTree as ET
 from math import hypot
-from pathlib import Path
 
 import pytest
 import yaml
@@ -23,7 +21,6 @@ from tseval.boards import read_entry
 from tseval.runs import read_run
 
 RUN = "run", "--model", "bundled:lstm", "--quiet"
-BIN = str(Path(sys.executable).parent)
 PUBLIC = {"noun": {"person": ["author", "guard", "pilot", "doctor", "teacher", "farmer"]},
           "verb": {"main": ["laughs", "swims", "works", "runs", "speaks", "moves"]}}  # fmt: skip
 PRIVATE = {"noun": {"person": ["king", "student", "writer", "player", "singer", "soldier"]},
@@ -46,7 +43,7 @@ def step(folder, name, **environment):
     said = []
     for one in jobs[name]["steps"]:
         if "run" in one and "pip install" not in one["run"] and wanted in one.get("if", wanted):
-            environment = {**os.environ, **known, "PATH": os.pathsep.join([BIN, os.environ["PATH"]])}
+            environment = {**os.environ, **known}
             command = ["bash", "-e", "-o", "pipefail", "-c", one["run"]]
             done = run_process(command, cwd=folder, env=environment)
             said.append(done)
