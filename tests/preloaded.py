@@ -44,24 +44,25 @@ def start(arguments, *, cwd=".", stdin=None, stdout=None, stderr=None, env=None)
         env: All of its environment; by default that of this process.
     """
     words, environment = ["-m", "tseval", *map(str, arguments)], {**os.environ} if env is None else env
-    if sys.platform == "win32" or _at_start(environment) != _at_start({**os.environ}):
-        return subprocess.Popen(
-            [sys.executable, *words], cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, env=env
-        )
-    streams = [own if given is None else given for own, given in enumerate((stdin, stdout, stderr))]
-    return Forked(words, os.fspath(cwd), environment, streams)
+    if sys.platform != "win32":
+        control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        control.connect(str(programs() / "socket"))
+        streams = [own if given is None else given for own, given in enumerate((stdin, stdout, stderr))]
+        numbers = [stream if isinstance(stream, int) else stream.fileno() for stream in streams]
+        request = json.dumps([sys.executable, words, os.path.abspath(cwd), environment]).encode()
+        socket.send_fds(control, [request], numbers)
+        if pid := int(control.recv(100)):
+            return Forked(pid, control)
+        control.close()
+    command = [sys.executable, *words]
+    return subprocess.Popen(command, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, env=env)
 
 
 class Forked:
     """A command that runs in a fork."""
 
-    def __init__(self, words, cwd, environment, streams):
-        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control.connect(str(programs() / "socket"))
-        numbers = [stream if isinstance(stream, int) else stream.fileno() for stream in streams]
-        request = json.dumps([sys.executable, words, os.path.abspath(cwd), environment]).encode()
-        socket.send_fds(self._control, [request], numbers)
-        self.pid, self.returncode = int(self._control.recv(100)), None
+    def __init__(self, pid, control):
+        self.pid, self.returncode, self._control = pid, None, control
 
     def wait(self):
         """Wait for its end; give its exit code, negative for a signal."""
@@ -73,18 +74,22 @@ class Forked:
 
 # `python` and `tseval` of the folder: asks for a fork, and becomes a new Python where that cannot be.
 PROGRAM = """#!{python} -IS
-import _socket, array, json, os, signal, sys
+import _socket, array, json, os, resource, signal, sys
 program, *words = sys.argv
 if program.endswith("/tseval"):
     words = ["-m", "tseval", *words]
-known = words and (words[0] in ("-m", "-c") or words[:2] == ["-P", "-m"] or not words[0].startswith("-"))
+limits = resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE
+plain = words and (words[0] in ("-m", "-c") or words[:2] == ["-P", "-m"] or words[0][0] != "-")
+free = all(resource.getrlimit(limit)[0] == resource.RLIM_INFINITY for limit in limits)
+whole = all(os.path.exists("/dev/fd/%d" % stream) for stream in (0, 1, 2))
+pid = 0
 control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 control.connect({socket!r})
 request = json.dumps([{folder!r} + "/python", words, os.getcwd(), dict(os.environ)]).encode()
 streams = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))
-if known:
+if plain and free and whole:
     control.sendmsg([request], [streams])
-pid = known and int(control.recv(100))
+    pid = int(control.recv(100))
 if not pid:
     os.execv({python!r}, [{python!r}, *words])
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

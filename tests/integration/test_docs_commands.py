@@ -76,6 +76,7 @@ SUBSTITUTED = [
     (r"hf:DIR", "hf:gpt2", "any folder"),
     (r"--window 1024 --stride 512", "--window 64 --stride 32", "the small model reads at most 512 tokens"),
     (r"(?<=--context )('?)same\b", r"\1other", "the small suite has two words of each list"),
+    (r"--sample 40 (?=--context)", "--sample 2 ", "contexts of 400 words"),
     (r"--context-words 400", "--context-words 20", "the small model reads at most 512 tokens"),
     (r"lm-eval:vllm --model-args pretrained=DIR", "lm-eval:hf --model-args pretrained=gpt2", "wants a GPU"),
     (r"\$start", "0.5", "one step of a loop"),
@@ -103,7 +104,7 @@ SUBSTITUTED = [
     (r"(?<=[ e])marvin_linzen(?=[ :]|$)", "./marvin_linzen", "163,124 items"),
     (r"^(run .*(?:hf:|mlm:|seq2seq:|gguf).*)$", r"\1 --sample 1", "each item takes long"),
     (r"^(run .*--suite agreement.*)$", r"\1 --sample 300", "29,078 items"),
-    (r"^(run .*--suite (?:[a-z_]+ |[a-z_]+$|').*)$", r"\1 --sample 20", "thousands of items"),
+    (r"^((?:run|sweep) .*--suite (?:[a-z_]+ |[a-z_]+$|').*)$", r"\1 --sample 20", "thousands of items"),
     (r"^(train (?:lm|number|gram\w+) .*)$", rf"\1 {SMALL}", "takes hours"),
     (r"^(train lm .*--suite .*)$", r"\1 --max-tokens 500", "takes hours"),
 ]  # fmt: skip
