@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/fail-a-ci-job.md"
 WORKFLOW = Path(".github/workflows/gate.yml")
 BUNDLED = ROOT / "tseval/models/bundled/lstm.pt"
 SAMPLE = "--sample 40 --seed 1"
-pytestmark = [needs_posix, pytest.mark.slow]
+pytestmark = [needs_posix, pytest.mark.slowest]
 
 
 def test_every_command_prints_what_the_page_says(tmp_path):
