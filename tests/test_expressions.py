@@ -150,6 +150,7 @@ def test_refutations_count_as_steps_of_the_same_search(tmp_path):
     assert "in more than a million ways" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_long_request_is_read_in_time_that_grows_with_its_length(tmp_path):
     blocks = "without { V [form=x] }\n" * 20_000
     request = f"% change: V.Number\npattern {{ V [upos=VERB] }}\n{blocks}"

@@ -113,6 +113,7 @@ def found_in(texts: list[Text]) -> list[str]:
 ROOMS = sorted({room_of(path) for path in source_files()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [room for room in ROOMS if room not in TO_DO])
 def test_messages_and_notes_of_a_room_are_plain(room: str) -> None:
     assert found_in([text for text in program_texts() if text.room == room and text.kind != "help"]) == []

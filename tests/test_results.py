@@ -43,6 +43,7 @@ def as_csv(frame):
     return pd.read_csv(io.StringIO(frame.to_csv(index=False)))
 
 
+@pytest.mark.slow
 def test_a_table_has_the_cells_that_the_command_prints(runs):
     in_memory = tseval.read_run(runs / "two")
     given: Any
@@ -93,6 +94,7 @@ def test_a_comparison_has_paired_differences_and_p_values_by_row(runs):
     assert "Differences from" in comparison._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_page_is_the_one_that_the_command_writes(runs):
     assert call("report", "one", "two", "-o", "page.html", cwd=runs).returncode == 0
     page = tseval.report([tseval.read_run(runs / "one"), runs / "two"], runs / "mine.html", title="T <1>")

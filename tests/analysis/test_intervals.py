@@ -101,6 +101,7 @@ def test_a_higher_level_leaves_more_ranks_possible():
     assert rows == sorted(rows)
 
 
+@pytest.mark.slow
 def test_table_prints_intervals_at_the_level(runs):
     ended = call("table", "lstm", "--confidence", "0.9", cwd=runs)
     assert "90% interval" in ended.stdout

@@ -51,6 +51,7 @@ def _dedented(text):
     return "\n" + "\n".join(line.strip() for line in text.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [

@@ -77,6 +77,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_each_length_is_a_run_and_one_table_has_a_column_for_each(folder, tmp_path):
     ended = succeeded(
         call("run", "--suite", folder / "verbs", *MODEL, "--context", "other", "--context-words", "0,20",
@@ -95,6 +96,7 @@ def test_each_length_is_a_run_and_one_table_has_a_column_for_each(folder, tmp_pa
     assert "context" not in plain["suite"]
 
 
+@pytest.mark.slow
 def test_a_run_in_context_is_verified_by_drawing_its_contexts_again(folder):
     names = ["good/context-60", "bad/context-20", "same"]
     ended = succeeded(call("verify", *names, "--suite", "verbs", *MODEL, "--rescore", "all", cwd=folder))
@@ -114,6 +116,7 @@ def test_other_texts_than_the_source_gives_are_wrong(folder, tmp_path):
     assert re.search(r"whole +WRONG: .*contexts.json was damaged or edited", ended.stdout)
 
 
+@pytest.mark.slow
 def test_contexts_of_a_text_file_are_those_of_the_run_until_the_file_is_named(folder, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the pilot saw a movie .\nthe old farmers never swim here .\n")
@@ -157,6 +160,7 @@ def test_an_interrupted_run_goes_on_and_another_context_is_refused(folder, tmp_p
     assert "context_words: 20, not 21" in ended.stderr
 
 
+@pytest.mark.slow
 def test_the_analysis_has_a_column_for_each_length_of_each_kind_and_draws_them(folder, tmp_path):
     runs = [folder / "good", folder / "bad", folder / "same"]
     ended = succeeded(call("analyze", "context", *runs, "--json", "--figure", tmp_path / "f.svg"))
@@ -237,6 +241,7 @@ def test_items_pages_and_papers_of_a_run_in_context(folder, tmp_path):
     assert "Each sentence was read on its own" not in paper
 
 
+@pytest.mark.slow
 def test_a_sweep_has_a_unit_for_each_length(folder, tmp_path):
     plan = tmp_path / "plan.yaml"
     plan.write_text(
@@ -251,6 +256,7 @@ def test_a_sweep_has_a_unit_for_each_length(folder, tmp_path):
         assert swept.load_verdicts().equals(run.load_verdicts())
 
 
+@pytest.mark.slow
 def test_a_board_has_the_contexts_that_its_protocol_names(folder, tmp_path):
     verbs = write_suite(tmp_path / "verbs")
     shared = ("--suite", verbs, *MODEL)

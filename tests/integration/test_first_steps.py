@@ -78,6 +78,7 @@ def test_words_that_are_merely_unknown_get_no_hint(tmp_path):
     assert "tokenise" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_decides_nothing_warns_and_may_be_refused(tmp_path):
     pairs = [("the blorf .", "the glorf ."), ("the wug .", "the wugg .")]
     suite = write_pairs(tmp_path / "pairs.jsonl", pairs)

@@ -45,6 +45,7 @@ def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
     assert "| subject " in printed
 
 
+@pytest.mark.slow
 def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
     found = json.loads(robustness("a", "b", "--format", "json", cwd=folder))
     assert found["analysis"] == "robustness"

@@ -107,6 +107,7 @@ def test_a_chat_template_that_does_not_show_the_question_is_refused(tmp_path, te
         open_model(f"prompt:hf:{save_chat(tmp_path / 'chat', template)}")
 
 
+@pytest.mark.slow
 def test_a_chat_template_that_never_ends_is_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("TSEVAL_LIMITS", "trial_seconds=3")
     endless = CHAT + "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

@@ -47,6 +47,7 @@ def listed(folder, run, *options):
     return [json.loads(line) for line in (folder / "all.jsonl").read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_sentences_and_margins_are_those_of_suite_and_model(runs):
     rows = listed(runs, "sampled")
     suite = {case.name: [*case.items()] for case in tseval.load_suite("marvin_linzen").cases}

@@ -171,6 +171,7 @@ def test_a_transformer_in_context_scores_as_its_own_forward_pass(saved, kind, bo
     assert checked > 3
 
 
+@pytest.mark.slow
 def test_a_transformer_reads_a_text_once(saved):
     suite = after(ContextRequest("other", 4))
     model: Any = open_model(f"hf:{saved('gpt2')}")

@@ -294,6 +294,7 @@ def test_other_scores_are_refused(tmp_path):
         assert f"--score {score} is not possible" in " ".join(ended.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_no_verb_of_the_list_has_no_ew(tmp_path):
     path = write_file(tmp_path / "verbs.csv", "sing,plur\nzzorbs,zzorb\n")
     out = tmp_path / "r"

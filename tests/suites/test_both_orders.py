@@ -23,12 +23,14 @@ def test_each_pair_is_two_questions_whose_sentences_end_as_the_suite_says():
     assert asked.n_contrasts == suite.n_contrasts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["marvin_linzen:inflection", "dyck(2,4)"])
 def test_what_compares_no_pairs_is_refused_by_the_name_of_the_case(name):
     with pytest.raises(SuiteError, match=r"case .* does not compare pairs of sentences"):
         in_both_orders(load_suite(name, limit=3))
 
 
+@pytest.mark.slow
 def test_sentences_in_context_are_refused():
     with pytest.raises(SuiteError, match="--context other"):
         in_both_orders(suite_in_context("marvin_linzen", "other", words=50))

@@ -324,6 +324,7 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     assert {"name", "what", "ok", "level", "checks"} == set(reports[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["", ":profile"])
 def test_a_run_whose_words_were_split_into_tokens_holds_and_one_whose_were_not(view, tmp_path):
     suite = tmp_path / "natural.jsonl"

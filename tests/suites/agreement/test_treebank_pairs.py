@@ -267,6 +267,7 @@ def test_the_list_counts_what_each_phenomenon_gives():
 RUSSIAN_GENDER = ("data", "pairs", RUSSIAN, "--phenomenon", "subject-verb-gender")
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_found_and_what_is_rarer(tmp_path):
     done = succeed(*RUSSIAN_GENDER, "--frequency", RUSSIAN, "-o", "pairs.parquet", cwd=tmp_path)
     pairs = make_pairs([RUSSIAN], open_phenomenon("subject-verb-gender"))

@@ -212,6 +212,7 @@ def refusals(tmp_path_factory):
     "empty", "short", "few", "item", "label", "no label", "suite", "empty source", "one case", "few items",
     "shared", "negative", "none each", "verbs", "strings",
 ])  # fmt: skip
+@pytest.mark.slow
 def test_contexts_that_cannot_be_are_one_message(refusals, name):
     suite, source, n_words, each, message = refusals[name]
     with pytest.raises(SuiteError) as error:

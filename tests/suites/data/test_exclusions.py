@@ -16,6 +16,7 @@ from tseval.suites.data.reading import read_data, what_was_read
 CASES = ("passive_1", "principle_A_case_2", "expletive_it_object_raising")
 
 
+@pytest.mark.slow
 @needs_blimp
 def test_the_errors_of_blimp_are_those_that_were_reported():
     # Counted in the published files: the words of issues 3 and 7 in the paradigms that they name, and twice

@@ -40,6 +40,7 @@ blimp = pytest.mark.parametrize(
 loaded = cache(load_suite)
 
 
+@pytest.mark.slow
 @blimp
 def test_blimp_has_67_paradigms_of_1000_pairs_in_12_phenomena_and_4_fields(file, n_pairs):
     suite = loaded(file)

@@ -18,6 +18,7 @@ def lint(folder, nouns, verb, first, more=""):
     return call("lint", path, "--quiet").stdout.replace(f"{folder}/", "").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "nouns", "verb", "first"),
     [

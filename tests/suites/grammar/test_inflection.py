@@ -66,6 +66,7 @@ def test_a_third_person_that_is_not_regular_has_no_plural_by_rule(verb, plural):
     assert (plural_by_rule("verb", verb), right_plural("verb", verb)) == (None, plural)
 
 
+@pytest.mark.slow
 def test_lint_names_all_that_is_wrong_with_a_file_and_counts_items(tmp_path):
     write(tmp_path / "one.jinja", "man, author, wife, box")
     write(tmp_path / "two.jinja", "author, gigolo", "watchs, laughs")

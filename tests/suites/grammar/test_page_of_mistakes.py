@@ -52,6 +52,7 @@ def lint(folder, files):
     return done.stdout.replace(f"{folder}/", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("written", "message", "fix"), [*examples()])
 def test_lint_says_what_the_page_shows_and_the_fix_mends_it(tmp_path, written, message, fix):
     files = {"example.jinja": EXAMPLE.search(PAGE.read_text("utf-8"))[1]}
