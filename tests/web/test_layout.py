@@ -105,7 +105,7 @@ def test_a_page_opens_with_what_is_measured_and_folds_digests(open_page, sites):
     assert "tseval board submit runs/mine long" in seen
     assert "tseval board rescore long" in seen
     page.get_by_text("What these checks cannot detect").click()
-    assert "an entry with another name than its model has" in page.locator("#cite").inner_text()
+    assert "an entry that gives its model a false name" in page.locator("#cite").inner_text()
 
 
 def test_full_names_are_titles(open_page, sites):

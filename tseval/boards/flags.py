@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 # What none of these checks can find; the page of a board says the same.
 NOT_DETECTABLE = (
-    "an entry with another name than its model has",
+    "an entry that gives its model a false name",
     "a model that was trained on the sentences of the suite, if there is no hidden version of the suite",
     "false facts about licence, training data, seeds, authors and dates",
     "the best of many seeds, of which the author states only one",
-    "changed log-probabilities that stay plausible, until somebody scores the sentences again with the model",
+    "changed log-probabilities that are plausible, if nobody scores the sentences again with the model",
     "the numbers of another model with noise that is larger than the noise of rounding",
 )
 
