@@ -8,7 +8,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 
-from preloaded import programs, start
+from preloaded import FORKS, programs, start
 
 from tseval.cli import main
 
@@ -55,7 +55,7 @@ def run_process(command, check=False, env=None, **options):
 
     Where it is, or calls, `tseval` or `python` of PATH, those are forks, unless its PATH is another.
     """
-    if os.name == "posix" and (env is None or env.get("PATH") == os.environ["PATH"]):
+    if FORKS and (env is None or env.get("PATH") == os.environ["PATH"]):
         env = with_forks(os.environ if env is None else env)
     return subprocess.run(command, capture_output=True, text=True, check=check, env=env, **options)
 

@@ -2,7 +2,7 @@
 
 A command has its own folder, environment, streams and exit code, as when a shell starts it, two seconds of
 imports sooner. What Python reads when it starts, such as PYTHONIOENCODING, a fork cannot have: then a new
-Python is started, and on Windows too.
+Python is started, as on all systems but Linux.
 
 `start` starts `tseval ARGUMENTS`. `programs` gives a folder for PATH, whose `tseval` and `python` do so too.
 """
@@ -24,6 +24,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+FORKS = sys.platform == "linux"
 # Read when Python and libraries start: a command for which one of them is another gets a new Python.
 AT_START = ("ATEN", "CUDA", "DNNL", "HF_", "KMP_", "LANG", "LC_ALL", "LD_", "MALLOC", "MKL", "OMP_", "ONEDNN",
             "OPENBLAS", "PYTHON", "TOKENIZERS_", "TORCH", "TRANSFORMERS_")  # fmt: skip
@@ -44,7 +45,7 @@ def start(arguments, *, cwd=".", stdin=None, stdout=None, stderr=None, env=None)
         env: All of its environment; by default that of this process.
     """
     words, environment = ["-m", "tseval", *map(str, arguments)], {**os.environ} if env is None else env
-    if sys.platform != "win32":
+    if FORKS:
         control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         control.connect(str(programs() / "socket"))
         streams = [own if given is None else given for own, given in enumerate((stdin, stdout, stderr))]
