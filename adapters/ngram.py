@@ -105,17 +105,21 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
         model = kenlm.Model(os.fsencode(path), config)
     except (OSError, UnicodeDecodeError) as error:  # what kenlm says quotes the file, which may be no text
         raise ModelError(
-            f"{path}: this is not an intact ARPA file or KenLM binary ({_reason(error)}).\n"
+            f"{path}: this is not an intact ARPA file or KenLM binary{_reason(error)}.\n"
             "  Build it again with KenLM: lmplz -o 5 < TEXT > FILE.arpa"
         ) from None
     return NgramModel(path, model, eos=eos == "true")
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
-    """Return the part of a message of kenlm that is about the file, not about its source code."""
+    """Return the part of a message of kenlm that is about the file, not about its source code, in brackets.
+
+    Some builds of kenlm say nothing where the file is no text.
+    """
     if isinstance(error, UnicodeDecodeError):
         reason = error.object.decode("utf-8", "replace")
     else:
         reason = str(error).partition("' (")[2].removesuffix(")")
     reason = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", reason)
-    return "".join(letter if letter.isprintable() else "?" for letter in reason)[:200]
+    shown = "".join(letter if letter.isprintable() else "?" for letter in reason)[:200]
+    return f" ({shown})" if shown else ""
