@@ -56,13 +56,9 @@ def run_process(command, check=False, env=None, **options):
     Where it is, or calls, `tseval` or `python` of PATH, those are forks, unless its PATH is another.
     """
     if FORKS and (env is None or env.get("PATH") == os.environ["PATH"]):
-        env = with_forks(os.environ if env is None else env)
+        path = f"{programs()}{os.pathsep}{os.environ['PATH']}"
+        env = {**(os.environ if env is None else env), "PATH": path}
     return subprocess.run(command, capture_output=True, text=True, check=check, env=env, **options)
-
-
-def with_forks(environment):
-    """Give an environment in which `tseval` and `python` are forks."""
-    return {**environment, "PATH": f"{programs()}{os.pathsep}{environment['PATH']}"}
 
 
 def succeeded(ended):

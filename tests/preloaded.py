@@ -169,13 +169,10 @@ def serve(asked, lives, known):
             if child == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for number in (
-                    ended,
-                    end,
-                    lives,
-                    *(one.detach() for one in (asked, control, *running.values())),
-                ):
+                for number in (ended, end, lives):
                     os.close(number)
+                for one in (asked, control, *running.values()):
+                    one.close()
                 _become(cwd, environment, streams)
                 return python, words, cwd
             running[child] = control
@@ -257,7 +254,7 @@ def run(python, words, cwd):
 
 
 def _end(action, *arguments):
-    """Do something, and end the process as Python does, but for taking apart what was imported: a second."""
+    """Do something, and end the process as Python does, but for taking apart what was imported."""
     code = 0
     try:
         action(*arguments)
@@ -288,7 +285,7 @@ if __name__ == "__main__":
     import runpy
     from importlib import import_module
 
-    known = _at_start({**os.environ})  # before modules add to it
+    known = _at_start(os.environ)  # before modules add to it
     sys.path.pop(0)  # the tests' folder
     for module in IMPORTED:
         import_module(module)
