@@ -107,16 +107,17 @@ class ChatServer:
         try:
             if self.seconds:
                 time.sleep(self.seconds)
-            said = self.reply(prompt, times)
-            if callable(said):
-                said(handler)
-                return
-            with self._lock:
-                self.answered[prompt] += 1
-            send(handler, 200, completion(said, self.model))
+            answer = self.reply(prompt, times)
         finally:
+            # A client that is answered may ask again before this thread goes on.
             with self._lock:
                 self.at_once -= 1
+        if callable(answer):
+            answer(handler)
+            return
+        with self._lock:
+            self.answered[prompt] += 1
+        send(handler, 200, completion(answer, self.model))
 
 
 def completion(text, model="small-1", **more):

@@ -79,7 +79,15 @@ def test_an_answer_that_is_neither_is_counted_and_never_guessed(pairs, tmp_path)
 
 @pytest.mark.parametrize("parallel", [1, 8])
 def test_no_more_requests_are_sent_at_a_time_than_the_user_says(pairs, tmp_path, parallel):
-    with ChatServer(shorter, seconds=0.02) as server:
+    # No request is answered before so many have come; more would come meanwhile, if more were sent.
+    gate = threading.Barrier(parallel)
+
+    def reply(prompt, times):
+        gate.wait(60)
+        time.sleep(0.02)
+        return shorter(prompt)
+
+    with ChatServer(reply) as server:
         succeed(*run_on(server, pairs, tmp_path / "run", "--parallel", parallel))
     assert server.most_at_once == parallel
 
