@@ -82,21 +82,21 @@ def hashed(numbers):
 KINDS = {
     "one log-probability everywhere": (
         lambda f: f.add("a-constant", np.full(f.n, -5.0)), r"each of its 9,407 log-probabilities is -5"),
-    "two log-probabilities, one for words of grammatical sentences": (
+    "two log-probabilities: one for words of grammatical sentences, one for all other words": (
         lambda f: f.add("a-few", np.where(f.is_good, -5.0, -6.0)),
         r"its 9,407 log-probabilities have only 2 different values"),
-    "a log-probability for each word, whatever comes before it": (
+    "a log-probability for each word, independent of earlier words": (
         lambda f: f.add("a-unigram", hashed(f.word)), r"the word alone explains 100\.00%.*unigram"),
-    "the same with a little noise": (
+    "a log-probability for each word, with a little noise": (
         lambda f: f.add("a-noisy-unigram", hashed(f.word) + f.draw.normal(0, 0.02, f.n)),
         r"the word alone explains 99\.\d+%.*unigram"),
-    "a log-probability for each word and the word before it, as a neural model": (
+    "a log-probability for each pair of a word and the word before it": (
         lambda f: f.add("a-bigram", hashed(f.pair)), r"explain 100\.00% .*as in a bigram model"),
     "random log-probabilities": (
         lambda f: f.add("a-random", -5 - 4 * f.draw.random(f.n)), r"they look like random numbers"),
     "a perplexity below 1": (
         lambda f: f.add("a-perplexity-below-1", validation_perplexity=0.9), r"states a perplexity of 0\.9,"),
-    "the perplexity of guessing, with a high accuracy": (
+    "a perplexity of at least the vocabulary size, with a high accuracy": (
         lambda f: f.add("a-guess", base=GEMMA, validation_perplexity=300_000.0),
         r"right on 92\.\d% .*that of a model that guesses among its 262,144 words"),
     "an accuracy of nearly 1 with a high perplexity": (
@@ -108,10 +108,10 @@ KINDS = {
         r"its perplexity on the suite is .*, but it states 20"),
     "the evidence of another entry, under another name and fingerprint": (
         lambda f: f.add("b-copy", f.of(LSTM) + 1e-3), r"within 0\.03 nats of those of bundled-lstm"),
-    "the same with noise": (
+    "the evidence of another entry, with noise": (
         lambda f: f.add("b-noisy", f.of(LSTM) - 0.08 * f.draw.random(f.n)),
         r"nearly those of bundled-lstm \(correlation 0\.999"),
-    "the same, each log-probability multiplied by one number": (
+    "the evidence of another entry, each log-probability multiplied by one number": (
         lambda f: f.add("b-scaled", 1.3 * f.of(LSTM)), r"nearly those of bundled-lstm, 1\.3 times as large"),
     "a mean of the log-probabilities of two entries": (
         lambda f: f.add("c-mean", 0.6 * f.of(LSTM) + 0.4 * f.of(GEMMA)),
@@ -119,7 +119,7 @@ KINDS = {
     "a mean of the probabilities of two entries": (
         lambda f: f.add("c-ensemble", np.log(0.3 * np.exp(f.of(LSTM)) + 0.7 * np.exp(f.of(GEMMA)))),
         r"a mean of those of bundled-lstm \(30%\) and Gemma-3-270M \(70%\)"),
-    "log-probabilities taken from two entries in turn": (
+    "some log-probabilities from one entry, the others from a second entry": (
         lambda f: f.add("c-stitched", np.where(f.depth % 2, f.of(LSTM), f.of(GEMMA))),
         r"is that of Gemma-3-270M or that of bundled-lstm"),
 }  # fmt: skip
