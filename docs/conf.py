@@ -19,6 +19,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS)]  # the package that stands here is described, not an installed one
 
+from python_objects import PythonObjects  # noqa: E402
 from reference import Reference, as_markdown, without_protocol_arguments  # noqa: E402
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def setup(app: Sphinx) -> None:
     def accept_type_variable(app: Sphinx, env: object, node: Element, shown: Element) -> Element | None:
         return shown if reference.is_type_variable(node["reftarget"]) else None
 
+    app.add_domain(PythonObjects, override=True)
     app.connect("builder-inited", lambda app: reference.write(app.srcdir / API))
     app.connect("source-read", add_contents)
     app.connect("source-read", leave_out_of_search)

@@ -133,7 +133,7 @@ def table(names, ending=".csv"):
 
 def listing(page, name):
     """The file that a page shows, indented."""
-    found = re.search(rf"`{re.escape(name)}`\n\n((?:    .*\n)+)", (DOCS / page).read_text("utf-8"))
+    found = re.search(rf"`{re.escape(name)}`:?\n\n((?:    .*\n)+)", (DOCS / page).read_text("utf-8"))
     return say(textwrap.dedent(found[1]))
 
 

@@ -70,3 +70,16 @@ def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     assert close.sum() < 5, "too much is decided by rounding"
     # 1.7e-5 was seen; none at all would mean that the settings did not arrive.
     assert 0 < max(differences) < 5e-5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="not Linux, where torch uses GNU's OpenMP")
+@pytest.mark.parametrize(("settings", "looks"), [({}, 3_000), ({"OMP_WAIT_POLICY": "active"}, 30_000_000_000)])
+def test_threads_of_a_command_soon_sleep_unless_the_user_says_otherwise(settings, looks):
+    sentences = ["they laugh .", "they laughs ."]
+    command = [sys.executable, "-m", "tseval", "pair", "--model", "bundled:lstm", *sentences]
+    names = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "verbose", **settings}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert f"GOMP_SPINCOUNT = '{looks}'" in result.stderr
