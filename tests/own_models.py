@@ -3,13 +3,12 @@
 A new adapter's stand in a test file of its own in `tests/adapters/`, as a dictionary `KINDS`.
 """
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
+from in_process import run_process
 from stated import stated
 
 from tseval.adapters import open_model
@@ -24,6 +23,9 @@ CELLS = ("lstm", "drnn", "onlstm", "urn", "srn")
 # Properties of the kit that say nothing about a kind of model; all others must hold.
 NO_STATE = {"distribution"}
 NO_WORDS = {"encoding", "sums", "prefixes", "unknown words", "distribution"}
+
+# For models of which each sentence takes long: hardly more than the 64 sentences that the kit asks for.
+FEW = sorted(default_sentences())[::4]
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _ngram(what, folder, device):
 
 
 def _published(what, folder, device):
-    subprocess.run([sys.executable, TESTS / "models" / "published" / "write.py", folder], check=True)
+    run_process(["python", TESTS / "models" / "published" / "write.py", folder], check=True)
     return Own(open_model(folder / "lstm-zip.pt", {"vocab": str(folder / "vocab.txt")}, device))
 
 
@@ -87,7 +89,7 @@ def _causal(kind, folder, device):
     path = folder / kind
     if not path.exists():
         save_causal(path, kind)
-    return Own(open_model(f"hf:{path}", device=device), None, NO_STATE)
+    return Own(open_model(f"hf:{path}", device=device), None if kind == "gpt2" else FEW, NO_STATE)
 
 
 def _masked(pll, folder, device):
@@ -96,9 +98,7 @@ def _masked(pll, folder, device):
     path = folder / "bert"
     if not path.exists():  # a tokenizer that is trained again may be another one
         save_masked(path)
-    # Each word of each is a pass of its own: hardly more than the 64 sentences that the kit asks for.
-    sentences = sorted(default_sentences())[::4]
-    return Own(open_model(f"mlm:{path}", {"pll": pll}, device), sentences, NO_STATE | {"prefixes"})
+    return Own(open_model(f"mlm:{path}", {"pll": pll}, device), FEW, NO_STATE | {"prefixes"})
 
 
 def _lm_eval(what, folder, device):
@@ -106,7 +106,7 @@ def _lm_eval(what, folder, device):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
     model = open_model("lm-eval:hf", {"pretrained": str(save_causal(folder / "gpt2"))}, device)
-    return Own(model, None, NO_WORDS)
+    return Own(model, FEW, NO_WORDS)
 
 
 # Every kind of model, by the scheme of its adapter, with what opens one. An adapter may have several kinds.

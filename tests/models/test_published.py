@@ -1,7 +1,6 @@
 """Published pickles: read right, whatever wrote them; damage is named."""
 
 import json
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from in_process import succeed
+from in_process import run_process, succeed
 from torch import nn
 
 import tseval
@@ -35,7 +34,7 @@ READABLE += ["flat-old", "flat-zip", "parallel-old", "parallel-zip", "gpu", "hal
 def folder(tmp_path_factory):
     """Models that a process of its own has pickled, and what it computed with them."""
     made = tmp_path_factory.mktemp("published")
-    subprocess.run([sys.executable, HERE / "published" / "write.py", made], check=True)
+    run_process(["python", HERE / "published" / "write.py", made], check=True)
     return made
 
 

@@ -1,8 +1,6 @@
 """States and training files: read as their own module computes; two readings are never guessed between."""
 
 import json
-import subprocess
-import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from in_process import succeed
+from in_process import run_process, succeed
 from torch import nn
 
 import tseval
@@ -41,7 +39,7 @@ OTHERS = [
 def folder(tmp_path_factory):
     """Models that a process of its own has saved, with what their own forward pass gives."""
     made = tmp_path_factory.mktemp("states")
-    subprocess.run([sys.executable, Path(__file__).parent / "states" / "write.py", made], check=True)
+    run_process(["python", Path(__file__).parent / "states" / "write.py", made], check=True)
     return made
 
 
