@@ -138,6 +138,8 @@ def judge(
 
 def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
     """Count the verdicts on items of which a sentence was too long to be scored."""
+    if not len(too_long):
+        return 0
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
     cases = _rows_by_label(suite, rows)
     left_out = ((case, np.flatnonzero(~_whole(of_case)).tolist()) for case, of_case in cases)

@@ -141,7 +141,7 @@ def _score_and_judge(
     scored_at = time.monotonic()
     verdicts = judge(plan.suite, scored.table, plan.key.score, plan.too_long, unknown=plan.unknown)
     judged_at = time.monotonic()
-    left_out = n_too_long(plan.suite, scored.table, plan.too_long) if len(plan.too_long) else 0
+    left_out = n_too_long(plan.suite, scored.table, plan.too_long)
     key = replace(plan.key, protocol={**plan.key.protocol, **scored.protocol})
     manifest = Manifest(
         signature=key.signature,

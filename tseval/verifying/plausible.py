@@ -59,12 +59,14 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
             f"the evidence has one number for each sentence, but a model of kind {kind!r} "
             "gives one for each word"
         )
-    words = split_words(whole_column(again.scored, "sentence"))
+    sentences = whole_column(again.scored, "sentence")
+    words = split_words(sentences)
     if kind not in BY_WORDS and evidence.unit != "sentence":
         _check_first_tokens(claim, again.scored, words)
     if evidence.unit != "prefix" and kind not in BY_WORDS:
         return f"{summary}; each {evidence.unit} has its own, and no two numbers depend on each other"
-    looks = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode()
+    seen = whole_column(again.scored, "seen")
+    looks = (words if seen.equals(sentences) else split_words(seen)).texts.dictionary_encode()
     if kind in BY_WORDS:
         if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
             raise CheckFailed(
@@ -184,7 +186,7 @@ def _check_prefixes(
     if claim.manifest.model.kind in PIECED:
         return 0.0
     values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
-    events = first[np.unique(node)]
+    events = first[np.flatnonzero(np.bincount(node))]  # ten times as fast as np.unique
     if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
         is_given = np.ones(len(values), dtype=np.bool_)
         is_given[last] = False
