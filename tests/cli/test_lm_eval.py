@@ -35,19 +35,30 @@ def command(*arguments, cwd):
     return succeeded(run_process([*map(str, arguments)], cwd=cwd, env=os.environ | offline))
 
 
+# The command, but for what takes lm-eval seconds: a list of the thousands of tasks that come with it, and of
+# what the machine has.
+WITHOUT_LISTS = """from functools import partialmethod
+from lm_eval.tasks import TaskManager
+from torch.utils import collect_env
+from tseval.cli import main
+TaskManager.__init__ = partialmethod(TaskManager.__init__, include_defaults=False)
+collect_env.get_pretty_env_info = str
+main()
+"""
+
+
 def lm_eval_there(*arguments, cwd):
-    """Do `tseval lm-eval` in a process of its own; give what lm-eval logs."""
-    return command("tseval", "lm-eval", "--model", "tseval", *arguments, cwd=cwd).stderr
+    """Do `tseval lm-eval` in a process of its own, without these lists; give what lm-eval logs."""
+    words = ("lm-eval", "--model", "tseval", *arguments)
+    return command("python", "-c", WITHOUT_LISTS, *words, cwd=cwd).stderr
 
 
 @pytest.fixture
 def lm_eval_here(tmp_path, monkeypatch, caplog):
-    """Do `tseval lm-eval` in this process, with a cache of data of its own; give what lm-eval logs.
-
-    The list of thousands of tasks that come with lm-eval, which takes seconds to read, is left out.
-    """
+    """Do `tseval lm-eval` in this process, without these lists, with a cache of its own; give what it logs."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "hub")
     monkeypatch.setattr(TaskManager, "__init__", partialmethod(TaskManager.__init__, include_defaults=False))
+    monkeypatch.setattr("torch.utils.collect_env.get_pretty_env_info", str)
     logger = logging.getLogger("lm_eval")
 
     def here(*arguments, cwd):
