@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tseval.errors import SuiteError, suggest
@@ -83,6 +84,12 @@ MARKS = (
 OPENING = (*"([{¿¡", *"（「『【《〈")
 
 
+@cache
+def _set_of(tokens: tuple[str, ...]) -> frozenset[str]:
+    """Return a set of tokens; in a tuple of a hundred, finding one of them takes long."""
+    return frozenset(tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class Writing:
     """How a language is written."""
@@ -99,24 +106,26 @@ class Writing:
     def write(self, sentence: str) -> tuple[str, list[int]]:
         """Write a sentence of tokens; say where each begins, the space before it being its own, (words,)."""
         spelt, text, starts = dict(self.spelling), "", []
+        close_before, close_after = _set_of(self.close_before), _set_of(self.close_after)
+        quotes, spaces = self.quotes, self.spaces
         opened: set[str] = set()
         close, capital = True, self.capital
         for gap, token in _WORDS.findall(sentence):
             closes = token in opened
             starts.append(len(text))
-            if BOUNDARY in gap or OTHER_SPACES.search(gap):
+            if gap not in {"", " "} and (BOUNDARY in gap or OTHER_SPACES.search(gap)):
                 text += without_boundaries(gap)
-            elif not (close or closes or token in self.close_before) and self.spaces:
+            elif spaces and not (close or closes or token in close_before):
                 text += " "
             word = spelt.get(token, token)
             if capital and any(letter.isalnum() for letter in word):
                 capital = word in PASS_ON.get(self.language, ())
                 word = word if capital else capitalise(word, self.language)
             text += word
-            opens = token in self.quotes and not closes
-            if token in self.quotes:
+            close = token in close_after
+            if token in quotes:
                 opened ^= {token}
-            close = opens or token in self.close_after
+                close = close or not closes
         return text, starts
 
     def are_close(self, tokens: Sequence[str]) -> tuple[list[bool], list[bool]] | None:
