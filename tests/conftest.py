@@ -11,9 +11,10 @@ from hypothesis import settings
 from skips import unlisted
 from supplied import NO_DATA
 
-# Tests run tiny models, side by side: threads would only wait for one another. Set before torch is imported,
-# and inherited by the commands the tests start.
-os.environ["OMP_NUM_THREADS"] = "1"
+# Tests run tiny models, side by side: threads would only wait for one another. Where a test asks for several,
+# those that wait leave their cores to others. Set before torch is imported, and inherited by the commands that
+# the tests start.
+os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 # Tests start commands by the hundred, and each would compile tseval anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

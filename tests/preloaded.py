@@ -2,7 +2,7 @@
 
 A command has its own folder, environment, streams and exit code, as when a shell starts it, two seconds of
 imports sooner. What Python reads when it starts, such as PYTHONIOENCODING, a fork cannot have: then a new
-Python is started, as on all systems but Linux.
+Python is started, as on all systems but Linux. So it is where PYTHONPATH has other modules than are imported.
 
 `start` starts `tseval ARGUMENTS`. `programs` gives a folder for PATH, whose `tseval` and `python` do so too.
 """
@@ -26,11 +26,13 @@ from pathlib import Path
 
 FORKS = sys.platform == "linux"
 # Read when Python and libraries start: a command for which one of them is another gets a new Python.
-AT_START = ("ATEN", "CUDA", "DNNL", "HF_", "KMP_", "LANG", "LC_ALL", "LD_", "MALLOC", "MKL", "OMP_", "ONEDNN",
-            "OPENBLAS", "PYTHON", "TOKENIZERS_", "TORCH", "TRANSFORMERS_")  # fmt: skip
-SAFE, THREADS = HEEDED = ("PYTHONSAFEPATH", "OMP_NUM_THREADS")  # by a fork, too
-IMPORTED = ("tseval.adapters.native", "tseval.boards.sources", "tseval.cli.printing", "tseval.cli.run",
-            "tseval.evaluation", "tseval.report.writers.terminal", "tseval.suites.loading")  # fmt: skip
+AT_START = ("ATEN", "CUDA", "DNNL", "KMP_", "LANG", "LC_ALL", "LD_", "MALLOC", "MKL", "OMP_", "ONEDNN",
+            "OPENBLAS", "PYTHON", "TORCH")  # fmt: skip
+SAFE, THREADS, PATHS = HEEDED = ("PYTHONSAFEPATH", "OMP_NUM_THREADS", "PYTHONPATH")  # by a fork, too
+CUSTOM = {"sitecustomize", "usercustomize"}  # modules that run when Python starts
+IMPORTED = ("pyarrow.dataset", "scipy.special", "tseval.adapters.native", "tseval.boards.sources",
+            "tseval.cli.printing", "tseval.cli.run", "tseval.evaluation", "tseval.report.writers.terminal",
+            "tseval.suites.grammar", "tseval.suites.loading", "tseval.verifying")  # fmt: skip
 
 
 def start(arguments, *, cwd=".", stdin=None, stdout=None, stderr=None, env=None):
@@ -195,13 +197,33 @@ def _request(control, known):
     content, streams, _, _ = socket.recv_fds(control, 2**20, 3)
     if content:
         asked = json.loads(content)
-        if _at_start(asked[-1]) == known:
+        if _at_start(asked[-1]) == known and not _comes_too_late(_paths(asked[-1], asked[2])):
             return asked, streams
         _answer(control, 0)
     for number in streams:
         os.close(number)
     control.close()
     return None
+
+
+def _paths(environment, cwd):
+    """List the folders that PYTHONPATH names, as Python does when it starts in a folder."""
+    named = environment.get(PATHS)
+    return [os.path.abspath(os.path.join(cwd, path)) for path in named.split(os.pathsep)] if named else []
+
+
+def _comes_too_late(paths):
+    """Tell whether folders have a module that is imported already from elsewhere, or runs at the start."""
+    before = {name.partition(".")[0] for name in sys.modules} | CUSTOM
+    others = set(paths) - {*sys.path}
+    return any(not before.isdisjoint(Path(name).stem for name in _names_in(path)) for path in others)
+
+
+def _names_in(path):
+    try:
+        return os.listdir(path)
+    except OSError:  # Python passes over it
+        return []
 
 
 def _answer(control, number):
@@ -211,7 +233,9 @@ def _answer(control, number):
 
 def _become(cwd, environment, streams):
     """Take folder, environment and streams of a command."""
+    own = _paths(os.environ, os.getcwd())
     os.chdir(cwd)
+    sys.path[:] = [*_paths(environment, cwd), *(path for path in sys.path if path not in own)]
     if (threads := environment.get(THREADS)) != os.environ.get(THREADS):
         sys.modules["torch"].set_num_threads(int(threads or os.cpu_count() or 1))
     os.environ.clear()
