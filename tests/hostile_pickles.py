@@ -82,8 +82,8 @@ def call(name, *arguments):
 
 
 LAUGHS = b"]q\x000" + b"".join(b"](" + b"h%c" % i * 20 + b"eq%c0" % (i + 1) for i in range(40)) + b"h%c" % 40
-LARGE = storage("1", numel=10_000)
-VIEW = tensor(b"h2", shape=(10_000,))
+LARGE = storage("1", numel=40_000)
+VIEW = tensor(b"h2", shape=(40_000,))
 MKDIR = call("os.mkdir", text("executed"))
 HUGE = 4 * 10**9
 PICKLES = {
@@ -114,9 +114,9 @@ PICKLES = {
     "huge text": weights(b"X\xff\xff\xff\xffx"),
     "huge bytes": weights(b"\x8e" + (2**62).to_bytes(8, "little")),
     "huge array of bytes": weights(b"\x96" + (2**62).to_bytes(8, "little")),
-    "many marks": b"\x80\x02}" + b"(" * 400_000 + b".",
-    "many lists": b"\x80\x02}" + b"]" * 400_000 + b".",
-    "many memos": b"\x80\x02}" + b"".join(b"r" + struct.pack("<I", i) for i in range(300_000)) + b".",
+    "many marks": b"\x80\x02}" + b"(" * 150_000 + b".",
+    "many lists": b"\x80\x02}" + b"]" * 150_000 + b".",
+    "many memos": b"\x80\x02}" + b"".join(b"r" + struct.pack("<I", i) for i in range(150_000)) + b".",
     "code": weights(MKDIR),
     "code in a state": weights(b"ccollections\nOrderedDict\n)R(N}Vx\n" + MKDIR + b"stb"),
     "code by inst": b"(Vexecuted\nios\nmkdir\n.",
@@ -158,7 +158,7 @@ PICKLES = {
     "product without end": weights(tensor(shape=(2**40, 2**40, 0), stride=(0, 0, 0))),
     "rank without end": weights(tensor(shape=(1,) * 200, stride=(1,) * 200)),
     "view of one number": weights(tensor(shape=(10**6, 10**6), stride=(0, 0))),
-    "overlapping views": weights(VIEW.replace(b"h2", LARGE + b"q2"), *[VIEW] * 19_999),
+    "overlapping views": weights(VIEW.replace(b"h2", LARGE + b"q2"), *[VIEW] * 4_999),
     "negated": weights(tensor(metadata=b"}" + text("neg") + b"\x88s")),
     "conjugated": weights(tensor(metadata=b"}" + text("conj") + b"\x88s")),
     "tensor of a list": weights(call("torch._utils._rebuild_tensor_v2", b"]")),
@@ -171,12 +171,12 @@ PICKLES = {
 
 
 def in_zip(pickled):
-    """A file as torch writes it, with a storage of four numbers and one of 10,000."""
+    """A file as torch writes it, with a storage of four numbers and one of 40,000."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("archive/data.pkl", pickled)
         archive.writestr("archive/data/0", struct.pack("<4f", 1, 2, 3, 4))
-        archive.writestr("archive/data/1", bytes(40_000))
+        archive.writestr("archive/data/1", bytes(160_000))
         archive.writestr("archive/version", "3\n")
     return buffer.getvalue()
 
