@@ -307,7 +307,8 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
         "models: ['[my]*.py:load', ./mine.py:other, {model: 'mine.py:load', args: {seed: 3}, name: third}]\n"
         "suites: [marvin_linzen]\noptions: {case: [simple_agrmt], limit: 2}\nout: out\n"
     )
-    succeed("sweep", "plan.yaml", cwd=tmp_path)
+    sweep = ["tseval", "sweep", "plan.yaml"]
+    succeeded(run_process(sweep, cwd=tmp_path))
     runs = [path.parent for path in (tmp_path / "out").glob("*/manifest.json")]
     names = {run.name: read_run(run).manifest.model for run in runs}
     assert {name: card.name for name, card in names.items()} == {
@@ -315,9 +316,9 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
         "your-marvin_linzen": "your", "third-marvin_linzen": "mine",
     }  # fmt: skip
     assert len({card.fingerprint for card in names.values()}) == 3
-    assert "(4 of them finished earlier)" in succeed("sweep", "plan.yaml", cwd=tmp_path).stderr
+    assert "(4 of them finished earlier)" in succeeded(run_process(sweep, cwd=tmp_path)).stderr
     path.write_text(path.read_text().replace("load(2)", "load(4)"))
-    assert "(1 of them finished earlier)" in call("sweep", "plan.yaml", cwd=tmp_path).stderr
+    assert "(1 of them finished earlier)" in run_process(sweep, cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize(
@@ -437,7 +438,7 @@ def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
     (tmp_path / "live.py").write_text(LIVE)
     (tmp_path / "one.py").write_text(ONE)
     with chdir(tmp_path):
-        assert run_process([sys.executable, "live.py"], check=True).stdout == f"{FIRST}(batch, time, words)\n"
+        assert run_process(["python", "live.py"], check=True).stdout == f"{FIRST}(batch, time, words)\n"
         module = runpy.run_path("mine.py")["Lstm"](len(LIST))
         torch.save(module.state_dict(), "lstm.pt")
         own = open_model("./mine.py:load", {"weights": "lstm.pt"})

@@ -5,11 +5,16 @@ import time
 from pathlib import Path
 
 import pytest
-from in_process import call, refuse, succeed
+from in_process import call, refuse, run_process, succeed, succeeded
 
 from tseval.errors import RunError, SuiteError
 from tseval.runs import read_run
 from tseval.sweeps.units import SweepPlan, expand_braces, plan_units, read_plan
+
+
+def sweep(*arguments, cwd):
+    """Do what `tseval sweep ARGUMENTS` does, in a fork, whose workers are forks."""
+    return run_process(["tseval", "sweep", *arguments], cwd=cwd)
 
 
 def planned(*models, suites=("marvin_linzen",)):
@@ -172,13 +177,13 @@ def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
         "--seed", "5", "--normalise", "penlp", "--precision", "bfloat16", "--quiet",
     )  # fmt: skip
     succeed("run", *options, "--out", "one", cwd=tmp_path)
-    succeed("sweep", *options, "--out", "many", "--workers", "1", cwd=tmp_path)
+    succeeded(sweep(*options, "--out", "many", "--workers", "1", cwd=tmp_path))
     (swept,) = (tmp_path / "many").glob("*/manifest.json")
     one, same = (json.loads(path.read_bytes()) for path in (tmp_path / "one/manifest.json", swept))
     assert (one["signature"], one["suite"]) == (same["signature"], same["suite"])
     assert "precision:bfloat16" in same["signature"]
     more = "--unigrams", "none.csv", "--out", "more", "--workers", "1"
-    other = call("sweep", *options[:-1], *more, cwd=tmp_path)
+    other = sweep(*options[:-1], *more, cwd=tmp_path)
     assert other.returncode != 0
     assert "none.csv" in other.stderr
 
@@ -198,7 +203,7 @@ def test_programs_get_each_result_and_status_fails_if_a_unit_failed(tmp_path):
         "1",
     )
     models = ("--model", "bundled:lstm", "--model", "nothere.pt")
-    done = call("sweep", *models, *options, "--json", cwd=tmp_path)
+    done = sweep(*models, *options, "--json", cwd=tmp_path)
     assert done.returncode == 1
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines[-1] == {"event": "end", "units": 2, "done": 1, "failed": 1}

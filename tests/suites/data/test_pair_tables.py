@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pytest
-from in_process import call, refuse, succeed
+from in_process import call, refuse, run_process, succeed, succeeded
 from small import write_lines
 from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
 from wcwidth import wcswidth
@@ -162,8 +162,8 @@ def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     assert first == f"case\tgood\tbad\nsaetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
     assert call("lint", "saetze.csv", *columns).stderr.startswith("No findings in ")
     assert call("export", "lm-eval", "saetze.csv", *columns, "-o", "tasks").returncode == 0
-    sweep = "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
-    assert succeed(*sweep).stderr == ""
+    sweep = ["tseval", "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs"]
+    assert succeeded(run_process([*sweep, "--quiet"])).stderr == ""
     (run,) = (path.parent for path in (tmp_path / "runs").rglob("manifest.json"))
     succeed("board", "new", "b", "--suite", "../saetze.csv", *columns)
     succeed("board", "add", "b", run)
