@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
@@ -73,7 +72,6 @@ def offline_pip(folder: Path) -> dict[str, str]:
     """
     site = str(folder / "site")
     return os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PIP_TARGET": site, "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore",
         "PYTHONPATH": site,

@@ -4,12 +4,11 @@ import http.server
 import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
+from in_process import installed, succeeded
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 from terminals import on_a_terminal
@@ -94,10 +93,8 @@ def test_quiet_is_silent_and_so_are_pipes(folder):
     command = "run", "--model", "slow:x", "--suite", "./pairs.tsv", "--quiet", "--out"
     assert "opening" not in shown_by(folder, *command, "run-quiet")
     path = f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    done = subprocess.run(
-        [sys.executable, "-m", "tseval", "pair", "the cat", "the author", "--model", "slow:x"],
-        cwd=folder, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": path},
-    )  # fmt: skip
+    command = "pair", "the cat", "the author", "--model", "slow:x"
+    done = succeeded(installed(*command, cwd=folder, env=os.environ | {"PYTHONPATH": path}))
     assert done.stderr == "good is preferred, by 3.000 nats\n"
 
 

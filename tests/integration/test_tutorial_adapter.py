@@ -3,7 +3,6 @@
 import math
 import os
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def test_a_stateful_model_scores_as_the_opaque_one(followed: Followed) -> None:
         np.testing.assert_allclose(*scores, rtol=0, atol=1e-6)
         print(len(scores[0]))
     """
-    command = [sys.executable, "-c", program]
+    command = ["python", "-c", program]
     done = succeeded(run_process(command, env=followed.environment, cwd=followed.folder))
     assert done.stdout.splitlines()[-1] == "840"
 
@@ -86,8 +85,8 @@ def test_the_function_of_the_reference_page_passes_the_test_of_the_page(tmp_path
         )
         (tmp_path / other).write_text(source.replace("from mine", "from noisy"), "utf-8")
     save = "import torch; from mine import Lstm; torch.save(Lstm(6).state_dict(), 'lstm.pt')"
-    succeeded(run_process([sys.executable, "-c", save], cwd=tmp_path))
-    tests = f"{sys.executable} -m pytest -q -p no:cacheprovider test_mine.py test_noisy.py".split()
+    succeeded(run_process(["python", "-c", save], cwd=tmp_path))
+    tests = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py", "test_noisy.py"]
     done = run_process(tests, env=os.environ | {"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
     assert (done.returncode, "1 failed, 1 passed" in done.stdout) == (1, True), done.stdout
     assert "FAILED test_noisy.py" in done.stdout
