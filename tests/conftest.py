@@ -12,7 +12,7 @@ from skips import unlisted
 from supplied import NO_DATA
 
 # Tests run tiny models, side by side: threads would only wait for one another. Where a test asks for several,
-# those that wait leave their cores to others. Set before torch is imported, and inherited by the commands that
+# those that wait leave their cores to others. Set before torch is imported, and inherited by the commands
 # the tests start.
 os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 

@@ -13,5 +13,5 @@ needs_posix = pytest.mark.skipif(
 )
 needs_linux = pytest.mark.skipif(
     sys.platform != "linux",
-    reason="not Linux: no /proc, no /dev/full, no limit on memory, no file names of any bytes",
+    reason="not Linux: no /proc, no /dev/full, no limit on memory, no GNU OpenMP, no file names of any bytes",
 )

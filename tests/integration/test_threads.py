@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from systems import needs_linux
 
 PROGRAM = """
 import sys
@@ -72,7 +73,7 @@ def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="not Linux, where torch uses GNU's OpenMP")
+@needs_linux
 @pytest.mark.parametrize(("settings", "looks"), [({}, 3_000), ({"OMP_WAIT_POLICY": "active"}, 3 * 10**10)])
 def test_threads_of_a_command_soon_sleep_unless_the_user_says_otherwise(settings, looks):
     sentences = ["they laugh .", "they laughs ."]
