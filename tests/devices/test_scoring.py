@@ -47,7 +47,8 @@ def test_scores_are_those_of_the_cpu(tmp_path, device, tolerance, name):
 def scored_in_context(own):
     """Log-probabilities of all words of a model's sentences, behind two texts."""
     texts = sorted(own.sentences or default_sentences())
-    contexts = SuiteContexts("text", 9, 0, 1, (tuple(texts[:2]), tuple(texts[3:4])))
+    first, second, third, *_ = sorted(texts, key=len)
+    contexts = SuiteContexts("text", 9, 0, 1, ((first, second), (third,)))
     marked = [f"{number}{IN_CONTEXT}{text}" for number in range(2) for text in texts]
     scorer = scorer_in_context(own.model, contexts, None, words=False)
     table = scorer.score(pa.array(sorted(marked), pa.string()))
