@@ -7,29 +7,27 @@ a JSON list for each: how it ended (`read`, `refused`, or a traceback), and the 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
 from importlib import import_module
 from pathlib import Path
 
+from in_process import run_process
+
 from tseval.errors import TsevalError
 
-TESTS = Path(__file__).parent
 MEGABYTES, SECONDS = 600, 20
 LONGEST = 500  # of a message
 
 
 def outcomes(readings, megabytes=MEGABYTES, seconds=SECONDS):
     """Read every path by its reader `module:function`; give (how, message) for each."""
-    done = subprocess.run(
-        [sys.executable, __file__, str(megabytes), str(seconds)],
+    done = run_process(
+        ["python", __file__, str(megabytes), str(seconds)],
         input=json.dumps([(reader, str(path)) for reader, path in readings]),
-        capture_output=True, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
         timeout=60 + seconds * len(readings),
-    )  # fmt: skip
+    )
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     found = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     assert len(found) == len(readings), done.stderr[-2000:]

@@ -4,14 +4,13 @@ The readers run in a process of their own, whose memory and time are limited (`b
 """
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from bounded import hold, outcomes
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from in_process import run_process
 from small import make_case, make_run, make_suite
 from systems import needs_linux
 
@@ -49,7 +48,7 @@ def sound(tmp_path_factory):
     for name in ("zip.pt", "safetensors.safetensors"):
         save_checkpoint(folder / name, model, words, training={"a": 1}, validation_perplexity=2.0)
         (folder / name).rename(folder / name.partition(".")[0])
-    subprocess.run([sys.executable, WRITE, folder], check=True)
+    run_process(["python", WRITE, folder], check=True)
     for kind, made in (("old", "lstm-old.pt"), ("module", "lstm-zip.pt")):
         shutil.copy(folder / made, folder / kind)
     make_run(
