@@ -194,18 +194,8 @@ def test_an_english_list_of_unimorph_has_infinitives_as_plurals(tmp_path):
 )
 def test_an_unusable_list_is_refused_by_name(text, message, tmp_path):
     path = write_file(tmp_path / "verbs.csv", text)
-    ended = refused(
-        call(
-            "run",
-            "--model",
-            "bundled:lstm",
-            "--suite",
-            "agreement:inflection",
-            "--lexicon",
-            path,
-            cwd=tmp_path,
-        )
-    )
+    suite = f"{write_lines(tmp_path / 'pairs.jsonl', PAIRS)}:inflection"
+    ended = refused(call("run", "--model", "bundled:lstm", "--suite", suite, "--lexicon", path, cwd=tmp_path))
     assert str(path) in ended.stderr
     assert message in " ".join(ended.stderr.split())
 

@@ -111,10 +111,14 @@ def every_region(item, condition):
     return [text.replace(".", " .").split() for text in texts]
 
 
+@pytest.fixture(scope="module")
+def lstm():
+    return tseval.load_model("bundled:lstm")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
-def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric):
-    model = tseval.load_model("bundled:lstm")
+def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, lstm, metric):
     items = [item(*one) for one in enumerate(["the guards", "the old farmers", "a big pilot"])]
     for one in items:
         for condition in one["conditions"]:
@@ -122,12 +126,12 @@ def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric)
     formulas = "(3;%match_sing%) > (1;%match_plur%)", "(*;%match_sing%) > (*;%mismatch_sing%)"
     content = suite(*formulas, items=items, metric=metric)
     loaded = load_suite(write_file(tmp_path / "s.json", content), tokenise=True)
-    verdicts = tseval.evaluate(model, loaded).verdicts
+    verdicts = tseval.evaluate(lstm, loaded).verdicts
     found: Any = verdicts.set_index(["contrast", "item"])[["better_score", "worse_score"]]
 
     def surprisal_of(one, condition):
         words = every_region(one, condition)
-        (tokens,) = surprisals(model, [" ".join(word for region in words for word in region)])
+        (tokens,) = surprisals(lstm, [" ".join(word for region in words for word in region)])
         left = [token.surprisal for token in tokens]
         return [METRICS[metric]([left.pop(0) for _ in region]) for region in words]
 
