@@ -55,10 +55,15 @@ def run_process(command, check=False, env=None, **options):
 
     Where it is, or calls, `tseval` or `python` of PATH, those are forks, unless its PATH is another.
     """
-    if FORKS and (env is None or env.get("PATH") == os.environ["PATH"]):
-        path = f"{programs()}{os.pathsep}{os.environ['PATH']}"
-        env = {**(os.environ if env is None else env), "PATH": path}
+    env = with_forks(os.environ if env is None else env)
     return subprocess.run(command, capture_output=True, text=True, check=check, env=env, **options)
+
+
+def with_forks(env):
+    """Give an environment in which `tseval` and `python` of PATH are forks, unless its PATH is another."""
+    if FORKS and env.get("PATH") == os.environ["PATH"]:
+        return {**env, "PATH": f"{programs()}{os.pathsep}{os.environ['PATH']}"}
+    return env
 
 
 def succeeded(ended):

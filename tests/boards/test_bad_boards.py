@@ -3,8 +3,7 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import get_args, get_type_hints
@@ -12,7 +11,7 @@ from typing import get_args, get_type_hints
 import pytest
 import yaml
 from forged import board_of_pairs, edit_json, edit_yaml, print_anew, seal_anew, with_key
-from in_process import call
+from in_process import call, installed
 from systems import needs_posix
 from terminals import on_a_terminal
 
@@ -297,27 +296,21 @@ def test_an_entry_of_another_version_is_read_if_the_suite_is_the_same(root):
 @pytest.mark.slow
 def test_entries_added_by_several_processes_at_once_are_all_there(root):
     names = [f"model-{i}" for i in range(3)]
-    runs = []
     for number, name in enumerate(names):
         other = {"model": name, "fingerprint": f"{number:064x}"}
         shutil.copytree(root / "run", root / name)
         with_key(root / name, lambda key, other=other: key.update(other))
         seal_anew(root / name)
         print_anew(root / name)
-        runs.append([sys.executable, "-m", "tseval", "board", "add", str(root / "board"), str(root / name)])
-    left = dict(zip(names, runs, strict=True))
+    left = names
     while left:
-        started = {
-            name: subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-            for name, command in left.items()
-        }
-        for name, process in started.items():
-            said = process.communicate()[1]
-            if process.returncode == 0:
-                del left[name]
-            else:
-                assert "another tseval command is changing this leaderboard" in said
-        assert len(left) < len(started), "one of those that start at once succeeds"
+        with ThreadPoolExecutor(len(left)) as pool:
+            ended = [*pool.map(lambda name: installed("board", "add", root / "board", root / name), left)]
+        failed = [name for name, one in zip(left, ended, strict=True) if one.returncode]
+        for one in ended:
+            assert not one.returncode or "another tseval command is changing this leaderboard" in one.stderr
+        assert len(failed) < len(left), "one of those that start at once succeeds"
+        left = failed
     assert wrong_with_board(root / "board") == []
     write_pages(root / "board", read_definition(root / "board"))
     assert {one.name for one in read_board(root / "board" / "board.json").models} == {"lstm", *names}

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def folder(tmp_path_factory):
 def broken(folder):
     """Killed in the middle of evaluation 16, after checkpoint 12; then the same program again."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])}
-    program = [sys.executable, TESTS / "small_trainer.py", folder, "broken", "16"]
+    program = ["python", TESTS / "small_trainer.py", folder, "broken", "16"]
     killed = run_process(program, env=environment)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     out = folder / "broken/gpt2"

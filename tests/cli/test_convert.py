@@ -3,15 +3,13 @@
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 from hostile_pickles import Payload
-from in_process import installed, succeed, succeeded
+from in_process import installed, run_process, succeed, succeeded
 
 from tseval.cli.convert import convert_command as convert
 from tseval.errors import ModelError
@@ -25,7 +23,7 @@ SELECTION = ["--case", "simple_agrmt", "--notes"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("published")
-    subprocess.run([sys.executable, WRITE, made], check=True)
+    run_process(["python", WRITE, made], check=True)
     return made
 
 

@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 from in_process import printed, run_process, succeed
+from preloaded import start
 from systems import needs_posix
 from terminals import on_a_terminal
 
@@ -44,8 +45,8 @@ def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_p
     assert (code, unsafe_in(shown)) == (0, [])
     assert shown == f"one\tone {SPELT.replace(chr(92) + 'x0d', '')}\tone\n"
     with (tmp_path / "items.tsv").open("wb") as file:
-        command = [sys.executable, "-m", "tseval", "expand", "./hostile", "--quiet", "--no-header"]
-        subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
+        command = "expand", "./hostile", "--quiet", "--no-header"
+        assert start(command, stdout=file, cwd=tmp_path).wait() == 0
     assert (tmp_path / "items.tsv").read_bytes() == f"one\tone {sentence}\tone\n".encode()
     shown, _ = on_a_terminal("lint", "./hostile", cwd=tmp_path)
     assert "one: 1 item" in shown
@@ -251,7 +252,7 @@ def test_a_format_that_is_asked_for_is_given_on_a_terminal_too(tmp_path):
 @needs_posix
 def test_a_terminal_that_does_not_say_its_width_and_a_pipe_get_the_whole_table(tmp_path):
     def piped(**environment):
-        command = [sys.executable, "-m", "tseval", "table", "bhatt2020"]
+        command = ["tseval", "table", "bhatt2020"]
         environment = os.environ | {"PYTHONUTF8": "1"} | environment
         return run_process(command, check=True, env=environment).stdout
 

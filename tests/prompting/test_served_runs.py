@@ -3,11 +3,10 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from chat_servers import ChatServer, completion, send, shorter
@@ -114,11 +113,11 @@ def test_a_killed_run_goes_on_without_asking_anything_that_was_answered(pairs, t
 
     is_over = threading.Event()
     with ChatServer(reply, seconds=0.01) as server:
-        command = [sys.executable, "-m", "tseval", *map(str, run_on(server, pairs, tmp_path / "run"))]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with Path(os.devnull).open("w") as nowhere:
+            process = start(run_on(server, pairs, tmp_path / "run"), stdout=nowhere, stderr=nowhere)
         assert enough.wait(60)
         time.sleep(0.3)  # what was answered has been saved
-        process.send_signal(signal.SIGKILL)
+        os.kill(process.pid, signal.SIGKILL)
         process.wait()
         answered = {prompt for prompt, n in server.answered.items() if n}
         n_saved = len((tmp_path / "run/parts/answers.jsonl").read_text().splitlines())

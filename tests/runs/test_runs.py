@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import with_forks
 from small import finished_run, make_case, make_key, make_run, make_suite, score
 from systems import needs_linux, needs_posix
 
@@ -54,8 +55,8 @@ def interrupt(path, key=KEY, parts=()):
 def python(code, *arguments):
     """Start a piece of Python that can use the tests' small suites."""
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(TESTS)},
+        ["python", "-c", textwrap.dedent(code), *map(str, arguments)],
+        env=with_forks(os.environ | {"PYTHONPATH": str(TESTS)}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
