@@ -124,6 +124,7 @@ def test_what_is_no_run_is_one_message(runs):
         tseval.compare(runs / "one", "bhatt2020")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before",
     [

@@ -65,6 +65,7 @@ def assert_brute_force(model, pll):
     assert max(len(model.opened.tokenizer.tokenize(w)) for text in SENTENCES for w in text.split()) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pll", METRICS)
 @pytest.mark.parametrize("kind", MASKED)
 def test_every_word_scores_as_one_forward_pass_per_masked_piece(saved, kind, pll):
@@ -246,6 +247,7 @@ def test_marks_that_the_tokenizer_has_and_does_not_put_are_named(tmp_path, templ
     assert [*model.before, *model.encode(pa.array(["the"])).tokens, *model.after] == own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pad", "fits"), [("roberta", 1, 62), ("roberta", 5, 58), ("bert", 1, 64)])
 def test_a_model_reads_as_far_as_its_table_of_positions_has_rows(tmp_path, kind, pad, fits):
     """RoBERTa counts positions from the number of the padding on, plus one; BERT from 0."""

@@ -69,6 +69,7 @@ def named(kinds):
             for kind, sealed in SORTS if kind in kinds]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "sealed"), named((*OF_RUNS, *OF_BOTH)))
 def test_a_forged_run_is_seen(kind, sealed, honest, model, tmp_path):
     suite, run = honest / "pairs.jsonl", tmp_path / "run"

@@ -111,6 +111,7 @@ def test_a_window_ends_in_the_state_that_steps_lead_to(variant):
     torch.testing.assert_close(after, state, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", TINY, ids=str)
 def test_gradients_are_those_of_numerical_differentiation(variant):
     cell = make_cell(*variant)

@@ -217,6 +217,7 @@ def glm(tmp_path_factory):
     return save_causal(tmp_path_factory.mktemp("glm"), tokenizer=tokenizer), [number for _, number in marks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("bos", ["auto", "tokenizer", "[gMASK] <sop>", "<sop> [gMASK]", "<sop>", "none"])
 def test_what_stands_before_a_text_may_be_several_tokens(glm, bos, words):

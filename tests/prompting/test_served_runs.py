@@ -182,6 +182,7 @@ def everything_below(folder):
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
+@pytest.mark.slow
 def test_the_key_is_sent_in_a_header_and_written_nowhere(pairs, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     home = tmp_path / "home"
@@ -218,6 +219,7 @@ def test_the_key_is_sent_in_a_header_and_written_nowhere(pairs, tmp_path, monkey
     assert KEY not in repr(open_model(f"prompt:{server.url}", {"model": "small", "key_from": "MY_KEY"}).card)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

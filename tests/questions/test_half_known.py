@@ -198,6 +198,7 @@ def test_a_model_that_reads_lower_case_does_not_tell_a_capital_from_a_small_lett
     assert [HALF_KNOWN in judge(suite, scored, unknown=one).column_names for one in rules] == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["<unk>", "<UNK>", "[UNK]", "oov-word"])
 def test_whatever_stands_for_unknown_words_is_known_from_the_protocol(tmp_path, mark):
     model = tseval.load_model(cut_model(tmp_path / "cut.pt", unknown=mark))

@@ -49,6 +49,7 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
 LABELS = ["Across a RC (grammatical vs. ungrammatical)", "distractor_agreement_relational_noun", "Simple"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_models", [1, 3, 6])
 @pytest.mark.parametrize("n_panels", [3, 12])
 def test_dots_of_rows_are_as_wide_as_a_column_or_a_page_and_labels_leave_half_of_it(n_models, n_panels):

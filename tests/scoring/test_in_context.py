@@ -66,6 +66,7 @@ def ids_of(texts, known):
     return tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["lstm", "drnn", "urn"])
 @pytest.mark.parametrize(
     "request_", [ContextRequest("same", 9), ContextRequest("other#ungrammatical", 14, 1, 3)]

@@ -67,6 +67,7 @@ def reference(by, ids, logprobs):
     return total / n ** (1 if by == "tokens" else float(by.split("=")[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("bos", ["auto", "false"])
 def test_every_score_is_that_of_the_reference(folder, by, bos):

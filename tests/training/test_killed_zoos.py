@@ -105,6 +105,7 @@ def test_a_folder_of_something_else_is_no_publication(tmp_path, name):
         check_target(tmp_path)
 
 
+@pytest.mark.slow
 def test_only_folders_of_entries_are_replaced(tmp_path):
     assert holds_entry(tmp_path)  # begun
     (tmp_path / "entry.yaml").touch()

@@ -103,6 +103,7 @@ MANNERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arch", "manner"),
     [*((name, "adam") for name in CELLS if name != "urn"), *(("drnn", manner) for manner in MANNERS)],

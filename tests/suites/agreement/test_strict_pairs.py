@@ -385,6 +385,7 @@ BEFORE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("treebank_", "phenomenon"), BEFORE)
 def test_lenient_pairs_are_those_of_the_version_before(treebank_, phenomenon):
     pairs = make_pairs([TREEBANKS / f"{treebank_}.conllu.gz"], open_phenomenon(phenomenon), strict=False)

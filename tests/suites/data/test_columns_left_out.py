@@ -51,6 +51,7 @@ def test_texts_that_other_programs_write_are_texts(tmp_path):
     assert load_suite(tmp_path / "a.parquet").cases[0].sentences.to_pydict() == {"good": GOOD, "bad": BAD}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

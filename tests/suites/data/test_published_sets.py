@@ -102,6 +102,7 @@ def published_logprobs(path):
         return list(table), table.fieldnames[-1]
 
 
+@pytest.mark.slow
 @needs_green
 @pytest.mark.parametrize("file", ["best_model.tab", "best_model_srnn.tab", "best_model_ngram_lstm.tab"])
 def test_published_log_probabilities_give_the_published_accuracies(file):
