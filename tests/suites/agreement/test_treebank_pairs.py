@@ -3,6 +3,7 @@
 import gzip
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import conllu
@@ -20,6 +21,7 @@ GERMAN, FRENCH, RUSSIAN, TURKISH = (
 )
 
 
+@cache
 def sentences(path):
     return conllu.parse(gzip.decompress(path.read_bytes()).decode())
 
