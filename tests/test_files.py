@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from in_process import refuse
+from in_process import refuse, run_process
 from readers import READERS
 from small import make_case, make_suite
 from systems import needs_linux, needs_posix
@@ -440,8 +440,9 @@ IRREGULAR = """
 @pytest.mark.slow
 @needs_posix
 def test_pipes_and_devices_are_refused_and_never_waited_for(tmp_path):
-    said, error = python(IRREGULAR, tmp_path, Path(__file__).parent).communicate(timeout=240)
-    assert (said.splitlines(), error) == ([*READERS] * 2, "")
+    words = ["python", "-c", textwrap.dedent(IRREGULAR), tmp_path, Path(__file__).parent]
+    done = run_process(words, timeout=240)
+    assert (done.stdout.splitlines(), done.stderr) == ([*READERS] * 2, "")
 
 
 def test_a_vocabulary_of_lint_is_a_regular_file():
