@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -42,6 +43,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@cache
 def tokens_of(folder, text, first):
     """The ids of a sentence and the log-probability of each; without a start the first has none."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
