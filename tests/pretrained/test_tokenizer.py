@@ -1,6 +1,7 @@
 """What a model is fed: pieces as its tokenizer's own file or code says, and what stands round a sentence."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +19,14 @@ from tseval.scoring.scorers import scorer_for
 SENTENCES = ["The Authors near the Guard laugh .", "the author laughs ."]
 
 
+@cache
+def opened(folder):
+    return transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+
 def plain(folder, ids, starts=(0,), end=()):
     """Add up log-probabilities of pieces by one plain forward pass; those of the start are not counted."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    model = opened(folder)
     whole = torch.tensor([*starts, *ids, *end])
     with torch.no_grad():
         table = model(whole[None, :-1]).logits[0].double().log_softmax(-1)
