@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from in_process import call, refused, succeeded
+from in_process import call, refused, run_process, succeeded
 from small import NOUNS, VERBS
 
 import tseval
@@ -248,7 +248,7 @@ def test_a_sweep_has_a_unit_for_each_length(folder, tmp_path):
         f"models: [bundled:lstm]\nsuites: ['{folder / 'verbs'}']\nout: '{tmp_path / 'out'}'\n"
         "options: {context: 'other#grammatical', context_words: '20,60', cluster: [noun, verb]}\n"
     )
-    succeeded(call("sweep", plan, "--workers", "1", "--quiet"))
+    succeeded(run_process(["tseval", "sweep", plan, "--workers", "1", "--quiet"]))
     for n_words in (20, 60):
         swept = tseval.read_run(tmp_path / f"out/lstm-verbs-other-grammatical-{n_words}")
         run = tseval.read_run(folder / f"good/context-{n_words}")

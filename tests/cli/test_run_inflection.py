@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from in_process import call, printed, refused, succeed, succeeded
+from in_process import call, printed, refused, run_process, succeed, succeeded
 from small import write_file
 
 import tseval
@@ -127,11 +127,9 @@ def test_forged_numbers_of_forms_are_found(folder, name, change, level):
 
 @pytest.mark.slow
 def test_a_sweep_scores_all_verbs(folder):
-    succeed(
-        "sweep", "--model", "bundled:lstm", "--suite", "./mine:inflection", "--lexicon", "verbs.csv",
-        "--out", "sweep",
-        "--workers", "1", cwd=folder,
-    )  # fmt: skip
+    options = "--lexicon", "verbs.csv", "--out", "sweep", "--workers", "1"
+    sweep = ["tseval", "sweep", "--model", "bundled:lstm", "--suite", "./mine:inflection", *options]
+    succeeded(run_process(sweep, cwd=folder))
     (path,) = {file.parent for file in (folder / "sweep").rglob("verdicts.parquet")}
     assert read_run(path).table().equals(read_run(folder / "run").table())
 

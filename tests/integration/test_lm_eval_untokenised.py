@@ -25,6 +25,12 @@ MARKS: dict[str, dict[str, str | None]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def machine_not_listed(monkeypatch):
+    """lm-eval lists what the machine has with every result, which takes a second."""
+    monkeypatch.setattr("torch.utils.collect_env.get_pretty_env_info", str)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("lm-eval")
@@ -47,7 +53,8 @@ def saved(folder):
 def opened_by_lm_eval(path, **arguments) -> Any:
     from lm_eval.models.huggingface import HFLM  # noqa: PLC0415 - takes seconds
 
-    return HFLM(pretrained=str(path), device="cpu", dtype="float32", softmax_dtype="float32", **arguments)
+    exact = {"dtype": "float32", "softmax_dtype": "float32"}
+    return HFLM(pretrained=str(path), device="cpu", batch_size=16, **exact, **arguments)
 
 
 def answers_of_lm_eval(folder, model):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from chat_servers import ChatServer, completion, send, shorter
-from in_process import call, refuse, succeed
+from in_process import refuse, run_process, succeed, succeeded
 from preloaded import start
 from systems import needs_posix
 
@@ -204,8 +204,17 @@ def test_the_key_is_sent_in_a_header_and_written_nowhere(pairs, tmp_path, monkey
         texts += [ended.stdout, ended.stderr]
         ended = succeed("pair", "--model", f"prompt:{server.url}", "--model-args", arguments, "a", "b")
         texts += [ended.stdout, ended.stderr]
-        sweep = ["sweep", "--model", f"prompt:{server.url}", "--model-args", arguments, "--suite", pairs]
-        ended = succeed(*sweep, "--workers", "1", "--out", tmp_path / "sweep")
+        sweep = [
+            "tseval",
+            "sweep",
+            "--model",
+            f"prompt:{server.url}",
+            "--model-args",
+            arguments,
+            "--suite",
+            pairs,
+        ]
+        ended = succeeded(run_process([*sweep, "--workers", "1", "--out", tmp_path / "sweep"]))
         texts += [ended.stdout, ended.stderr]
     suite = ["--suite", pairs]
     page = [*suite, "-o", tmp_path / "page.html"]
@@ -231,7 +240,7 @@ def test_the_key_is_sent_in_a_header_and_written_nowhere(pairs, tmp_path, monkey
 def test_a_key_that_is_typed_is_refused_and_not_shown(pairs, tmp_path, arguments, problem):
     for command in ("run", "sweep"):
         more = ["--model", "prompt:http://127.0.0.1:1/v1", "--model-args", arguments, "--suite", pairs]
-        ended = call(command, *more, "--out", tmp_path / command)
+        ended = run_process(["tseval", command, *more, "--out", tmp_path / command])
         assert ended.returncode in {1, 2}
         assert problem in ended.stderr + ended.stdout
         assert KEY not in ended.stderr + ended.stdout

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from in_process import call, refused, succeeded
+from in_process import call, refused, run_process, succeeded
 from small import make_case, make_key, make_manifest, make_suite, score
 
 import tseval
@@ -330,7 +330,7 @@ def test_a_page_shows_them_as_half_known(folder):
 @pytest.mark.slow
 def test_a_sweep_passes_the_rule_on(folder):
     options = ["--case", "simple_agrmt", "--unknown", "score", "--workers", "1", "--quiet", "-o", "swept"]
-    succeeded(call("sweep", "--model", "cut.pt", *options, cwd=folder))
+    succeeded(run_process(["tseval", "sweep", "--model", "cut.pt", *options], cwd=folder))
     (run,) = (folder / "swept").glob("*/manifest.json")
     assert json.loads(run.read_text())["key"]["half_known"] == "score"
 
