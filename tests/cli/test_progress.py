@@ -93,8 +93,8 @@ def test_quiet_is_silent_and_so_are_pipes(folder):
     command = "run", "--model", "slow:x", "--suite", "./pairs.tsv", "--quiet", "--out"
     assert "opening" not in shown_by(folder, *command, "run-quiet")
     path = f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    command = "pair", "the cat", "the author", "--model", "slow:x"
-    done = succeeded(installed(*command, cwd=folder, env=os.environ | {"PYTHONPATH": path}))
+    pair = "pair", "the cat", "the author", "--model", "slow:x"
+    done = succeeded(installed(*pair, cwd=folder, env=os.environ | {"PYTHONPATH": path}))
     assert done.stderr == "good is preferred, by 3.000 nats\n"
 
 

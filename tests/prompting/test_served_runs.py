@@ -204,17 +204,9 @@ def test_the_key_is_sent_in_a_header_and_written_nowhere(pairs, tmp_path, monkey
         texts += [ended.stdout, ended.stderr]
         ended = succeed("pair", "--model", f"prompt:{server.url}", "--model-args", arguments, "a", "b")
         texts += [ended.stdout, ended.stderr]
-        sweep = [
-            "tseval",
-            "sweep",
-            "--model",
-            f"prompt:{server.url}",
-            "--model-args",
-            arguments,
-            "--suite",
-            pairs,
-        ]
-        ended = succeeded(run_process([*sweep, "--workers", "1", "--out", tmp_path / "sweep"]))
+        model = ["--model", f"prompt:{server.url}", "--model-args", arguments]
+        sweep = ["sweep", *model, "--suite", pairs, "--workers", "1", "--out", tmp_path / "sweep"]
+        ended = succeeded(run_process(["tseval", *sweep]))
         texts += [ended.stdout, ended.stderr]
     suite = ["--suite", pairs]
     page = [*suite, "-o", tmp_path / "page.html"]
