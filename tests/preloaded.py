@@ -30,6 +30,7 @@ AT_START = ("ATEN", "CUDA", "DNNL", "KMP_", "LANG", "LC_ALL", "LD_", "MALLOC", "
             "OPENBLAS", "PYTHON", "TORCH")  # fmt: skip
 SAFE, THREADS, PATHS = HEEDED = ("PYTHONSAFEPATH", "OMP_NUM_THREADS", "PYTHONPATH")  # by a fork, too
 CUSTOM = {"sitecustomize", "usercustomize"}  # modules that run when Python starts
+ALIKE = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY",)  # set by tseval, in the test's process and in a fork
 IMPORTED = ("pyarrow.dataset", "scipy.special", "tseval.adapters.native", "tseval.boards.sources",
             "tseval.cli.printing", "tseval.cli.run", "tseval.evaluation", "tseval.report.writers.terminal",
             "tseval.suites.grammar", "tseval.suites.loading", "tseval.verifying")  # fmt: skip
@@ -134,9 +135,8 @@ def programs():
 
 
 def _at_start(environment):
-    return {
-        name: value for name, value in environment.items() if name.startswith(AT_START) and name not in HEEDED
-    }
+    known = {name: value for name, value in environment.items() if name.startswith(AT_START)}
+    return {name: value for name, value in known.items() if name not in (*HEEDED, *ALIKE)}
 
 
 def serve(asked, lives, known):
