@@ -56,6 +56,7 @@ def test_a_skip_that_is_not_listed_fails_where_that_is_asked_for(outcome, reason
 
 
 def test_tests_that_need_published_data_are_marked(outcome):
-    content = f"@pytest.mark.skipif(True, reason='{NO_DATA}/x: large')\n{SKIPPED.format('')}"
+    needs = "from supplied import NO_DATA\n\n\n@pytest.mark.skipif(True, reason=f'{NO_DATA}/x: large')\n"
+    content = f"{needs}{SKIPPED.format('')}"
     _, said = outcome(content, "-m", "published_data", "-rs")
     assert "1 skipped, 1 deselected" in said
