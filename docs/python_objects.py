@@ -31,7 +31,7 @@ class PythonObjects(PythonDomain):
         """Return pairs of a name and its object."""
         if self._n_objects != len(self.objects):
             self._endings, self._n_objects = endings(list(self.objects)), len(self.objects)
-        # Whatever Sphinx finds is called `name`, or ends in a dot and `name`.
+        # Every object that Sphinx finds is called `name`, or its name ends in a dot and `name`.
         if name.removesuffix("()") not in self._endings:
             return []
         return super().find_obj(env, modname, classname, name, *options)

@@ -117,6 +117,15 @@ def pytest_sessionfinish(session):
         session.exitstatus = 1
 
 
+@pytest.fixture(scope="module")
+def suites_expanded_once():
+    """Share the suites that are expanded: each verification, and each look at a board, expands them again."""
+    from tseval.suites import without_cache  # noqa: PLC0415 - most tests need no suites
+
+    with without_cache():
+        yield
+
+
 # The browser of the system, for tests of pages.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

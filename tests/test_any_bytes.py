@@ -84,7 +84,7 @@ def test_any_bytes_give_a_result_or_one_message(name, folder):
     @settings(
         derandomize=True,
         database=None,
-        max_examples=80,
+        max_examples=120,
         deadline=timedelta(seconds=SECONDS),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

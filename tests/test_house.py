@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from in_process import run_process
 from supplied import DATA, ORACLES
 
 from tseval.cli.commands import COMMANDS
@@ -242,8 +241,6 @@ def test_folders_and_files_of_several_rooms_collect_together_from_another_folder
 AS_ON_WINDOWS = """
     import builtins, os, signal, sys, types
 
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tseval"]:  # which a fork has
-        del sys.modules[name]
     MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
     NAMES = {
         "os": "fork getuid geteuid killpg mkfifo openpty setsid setuid statvfs sysconf uname",
@@ -272,8 +269,10 @@ AS_ON_WINDOWS = """
 
 def collect_as_on_windows(*chosen: Path, root: Path = ROOT) -> str:
     """Collect quick tests, and give what is wrong."""
-    words = ["python", "-c", textwrap.dedent(AS_ON_WINDOWS), root, *map(str, chosen)]
-    done = run_process(words, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(AS_ON_WINDOWS), root, *map(str, chosen)],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     return done.stdout[done.stdout.find("= ERRORS =") :] if done.returncode else ""
 
 

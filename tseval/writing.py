@@ -135,9 +135,8 @@ class Writing:
         """
         if not self.spaces or any(token in self.quotes for token in tokens):
             return None
-        return [token in self.close_before for token in tokens], [
-            token in self.close_after for token in tokens
-        ]
+        close_before, close_after = _set_of(self.close_before), _set_of(self.close_after)
+        return [token in close_before for token in tokens], [token in close_after for token in tokens]
 
     def extended(self, given: Mapping[str, object], where: str) -> Writing:
         """Add what a suite says of its own words; refuse what is no rule, or another kind of value."""

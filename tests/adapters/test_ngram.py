@@ -99,22 +99,21 @@ def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "messages"),
+    ("content", "message"),
     [
-        (b"", ["this is not an intact ARPA file or KenLM binary (End of file"]),
-        (BINARY.read_bytes()[:300], ["Binary file has size 300 but the headers say"]),
-        # kenlm quotes what is no text; some builds of it say nothing
-        (b"\\data\\\nngram 1=\xac8\n", ["Bad count \ufffd8", "ARPA file or KenLM binary."]),
+        (b"", "this is not an intact ARPA file or KenLM binary (End of file"),
+        (BINARY.read_bytes()[:300], "Binary file has size 300 but the headers say"),
+        (b"\\data\\\nngram 1=\xac8\n", "Bad count \ufffd8"),  # kenlm quotes what is no text
     ],
 )
-def test_a_damaged_file_is_refused(tmp_path, content, messages):
+def test_a_damaged_file_is_refused(tmp_path, content, message):
     path = tmp_path / "model.arpa"
     path.write_bytes(content)
     with pytest.raises(ModelError) as error:
         tseval.load_model(f"ngram:{path}")
     assert str(error.value).startswith(f"{path}: ")
     said, advice = str(error.value).split("\n")
-    assert any(message in said for message in messages)
+    assert message in said
     assert said.isprintable()  # what KenLM says has many lines
     assert advice == "  Build it again with KenLM: lmplz -o 5 < TEXT > FILE.arpa"
     assert "lm/" not in str(error.value)

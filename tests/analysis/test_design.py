@@ -87,7 +87,7 @@ def test_two_factors_of_even_entries_agree_with_statsmodels(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("levels", [(6, 5, 7), (6, 5, 5, 5)])
+@pytest.mark.parametrize("levels", [(6, 5, 7), (6, 5, 5, 8)])
 def test_any_number_of_factors_and_rows_agrees_with_a_plain_loop(levels, missing):
     values, codes = draw_items(levels, (0.5,) * len(levels), keep=0.7)
     random = np.random.default_rng(1)

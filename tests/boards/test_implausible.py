@@ -17,7 +17,6 @@ from tseval.boards.flags import NOT_DETECTABLE
 from tseval.evidence import read_evidence
 from tseval.report.published import BUNDLED_BOARDS
 from tseval.runs.board_suite import SplitSuite, numbered
-from tseval.suites import without_cache
 
 DOCS = Path(__file__).parents[2] / "docs/results/forgeries.md"
 LSTM, GEMMA = "bundled-lstm", "Gemma-3-270M"
@@ -167,13 +166,6 @@ def test_the_page_marks_forged_entries_and_says_why(forged, tmp_path):
     entry = (tmp_path / "site/entries/c-mean.html").read_text("utf-8")
     assert "<strong>Looks implausible</strong>: its log-probabilities are a mean of those of" in entry
     assert "Looks implausible" not in (tmp_path / f"site/entries/{LSTM}.html").read_text("utf-8")
-
-
-@pytest.fixture(scope="module")
-def suites_expanded_once():
-    """Every look at a board expands its suite again; here those over one suite share it."""
-    with without_cache():
-        yield
 
 
 @pytest.mark.slow

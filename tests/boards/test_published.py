@@ -33,7 +33,7 @@ from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.report.published import BUNDLED_BOARDS, read_board
 from tseval.runs import DEFINITION
-from tseval.suites import load_suite, without_cache
+from tseval.suites import load_suite
 from tseval.suites.data.catalogue import CATALOGUE
 
 PUBLISHED = ("bhatt2020", "blimp2020")
@@ -309,15 +309,8 @@ def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
     assert call("verify", tmp_path / "other/own").returncode == 1
 
 
-@pytest.fixture(scope="module")
-def suite_expanded_once():
-    """Every check of a board expands its suite again; both zoos have the same."""
-    with without_cache():
-        yield
-
-
 @pytest.mark.slowest
-@pytest.mark.usefixtures("suite_expanded_once")
+@pytest.mark.usefixtures("suites_expanded_once")
 @pytest.mark.parametrize(("name", "entries"), [("zoo", []), ("zoo-wide", ["drnn-cnn", "lstm-3", "urn"])])
 def test_every_number_of_a_zoo_follows_from_its_evidence(name, entries):
     # Of the larger zoo some entries are held to their evidence; below, its numbers are to all entries.

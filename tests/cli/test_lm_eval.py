@@ -42,7 +42,10 @@ def lm_eval_there(*arguments, cwd):
 
 @pytest.fixture
 def lm_eval_here(tmp_path, monkeypatch, caplog):
-    """Do `tseval lm-eval` in this process, without these lists, with its own cache; give what it logs."""
+    """Do `tseval lm-eval` in this process, with a cache of data of its own; give what lm-eval logs.
+
+    lm-eval would take seconds to list the thousands of tasks that come with it, and what the machine has.
+    """
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "hub")
     monkeypatch.setattr(TaskManager, "__init__", partialmethod(TaskManager.__init__, include_defaults=False))
     monkeypatch.setattr("torch.utils.collect_env.get_pretty_env_info", str)

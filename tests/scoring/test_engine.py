@@ -45,8 +45,8 @@ def one_by_one(native, sentence):
 @pytest.mark.parametrize("arch", sorted(CELLS))
 def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
     native = make_model(WORDS, arch)
-    scored = scorer_for(native).score(sentences(400))
-    assert len(scored) == len(sentences(400))
+    scored = scorer_for(native).score(sentences(800))
+    assert len(scored) == len(sentences(800))
     for row in scored.to_pylist():
         np.testing.assert_allclose(row["words"], one_by_one(native, row["sentence"]), atol=2e-6, rtol=0)
         assert row["logprob"] == pytest.approx(sum(row["words"]), abs=1e-9)

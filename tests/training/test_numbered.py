@@ -296,8 +296,8 @@ print(read)
 @needs_linux
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_text(tmp_path):
-    # 3.5 million words in two files: 7 MB in the smallest type of a tensor, 28 MB in that of word ids.
-    files = [write_text(tmp_path / f"{seed}.txt", 600_000, seed) for seed in (1, 2)]
-    done = run_process(["python", "-c", PROGRAM, "20", *map(str, files)])
+    # 7 million words in two files: 14 MB in the smallest type of a tensor, 56 MB in that of word ids.
+    files = [write_text(tmp_path / f"{seed}.txt", 1_200_000, seed) for seed in (1, 2)]
+    done = run_process([sys.executable, "-c", PROGRAM, "40", *map(str, files)])
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) > 3.5 * 10**6
+    assert int(done.stdout) > 7 * 10**6

@@ -7,17 +7,10 @@ from forged import seal_anew
 from in_process import call, succeed
 from supplied import EARLIER_TABLES
 
-from tseval.suites import without_cache
+pytestmark = pytest.mark.usefixtures("suites_expanded_once")
 
 SELECTED = ("--case", "simple_agrmt", "--case", "prep_anim", "--limit", "200")
 EFFECTS = ("--suite", "filler_gap", "--sample", "20")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def suites_expanded_once():
-    """Every verification expands the suite again; here all share it."""
-    with without_cache():
-        yield
 
 
 @pytest.fixture(scope="module")
