@@ -126,8 +126,11 @@ def suites_expanded_once():
         yield
 
 
-# The browser of the system, for tests of pages.
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The browser of the system, for tests of pages. The shell is Chromium without windows: it opens a page with a
+# third of the work.
+BROWSERS = (
+    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -72,12 +72,12 @@ def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict
                 f"the tensor {name!r} is quantised, but not as bytes with a float16 scale for each row"
             )
         numbers = _numbers(name, packed, len(scales) * width)
-        weights[name] = numbers.reshape(len(scales), -1).float() * scales.float().unsqueeze(1)
+        weights[name] = numbers.reshape(len(scales), -1).mul_(scales.float().unsqueeze(1))
     return weights
 
 
 def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
-    """Decompress exactly so many numbers, and never more than an honest file could hold."""
+    """Decompress exactly so many numbers to float32, and never more than an honest file could hold."""
     if not 0 < count * _LEAST_BITS <= 8 * len(packed):
         raise damaged(f"the tensor {name!r} is too short for its rows and columns")
     code = zlib.decompressobj()
@@ -87,4 +87,4 @@ def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
         raise damaged(f"the tensor {name!r} is damaged: its numbers cannot be decompressed") from None
     if len(plain) != count or not code.eof or code.unused_data:
         raise damaged(f"the tensor {name!r} has another number of values than its rows and columns need")
-    return torch.from_numpy(np.frombuffer(plain, np.int8).copy())
+    return torch.from_numpy(np.frombuffer(plain, np.int8).astype(np.float32))
