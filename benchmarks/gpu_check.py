@@ -66,7 +66,45 @@ from tseval.verdicts import sentences_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("scores", "output", "speed", "training", "memory", "commands")
+# The parts, with what the page says above the table of each.
+EXPLANATIONS = {
+    "scores": (
+        "Most rows compare the log-probability of each sentence on the GPU with that on the CPU, in nats."
+        " Rows with *against* compare tseval with another program on the GPU. The row *verdicts* counts the "
+        "contrasts whose verdict on the GPU differs from the verdict on the CPU."
+    ),
+    "output": (
+        "The log-normaliser is the logarithm of the softmax's denominator. The table compares tseval's "
+        "output layer in 16-bit numbers with the same computation in float64, in nats."
+    ),
+    "speed": (
+        "`per_second` counts sentences. `times_the_rival` is tseval's speed divided by the speed of "
+        "another program with the same model and precision. For the LSTM, this program scores padded "
+        "batches. For the other models, it is the faster one of lm-eval and minicons, if both are "
+        "measured. `peak_mb` is the largest amount of GPU memory that was used."
+    ),
+    "training": (
+        "- *Recorded*: a CUDA graph repeats the training step. *Plain*: PyTorch starts each operation of "
+        "the step separately.\n"
+        "- *Layers compiled*: the number of layers that torch compiles.\n"
+        "- *Losses*: `largest_difference` is the largest difference between the losses of recorded steps "
+        "and the losses of plain steps. The steps of the URN are never recorded, so its row compares "
+        "plain steps with plain steps.\n"
+        "- *To begin*: the seconds for the first windows, in which tseval prepares the step.\n"
+        "- `times_nn_lstm`: the speed divided by that of `nn.LSTM`. `times_plain`: the speed divided by "
+        "that of the plain step."
+    ),
+    "memory": (
+        "Here, other data occupy most of the GPU's memory. The table compares the numbers with those from"
+        " an empty GPU. In each row, the parentheses have the warnings that tseval printed; they are "
+        "empty if it printed none."
+    ),
+    "commands": (
+        "`seconds` is the time of the whole command. `parts` has the time for scoring sentences, and the "
+        "time for computing verdicts."
+    ),
+}
+PARTS = tuple(EXPLANATIONS)
 TINY, VOCABULARY = (2, 64, 2), 8_000
 BOTH = (torch.float32, torch.bfloat16)
 # Kind, name, layers with width and heads, vocabulary, types; the second is as SmolLM2-135M.
@@ -110,11 +148,15 @@ class Page:
     def markdown(self) -> str:
         """Lay out the page."""
         verdict = "Everything holds." if not self.failures else "\n".join(f"- **{f}**" for f in self.failures)
-        parts = [f"# The check on {machine(self.device)}\n", verdict]
+        meaning = (
+            "Everything holds if no difference on this page exceeds its limit. In each table, `right` is "
+            "`True` if `largest_difference` is not above `limit`."
+        )
+        parts = [f"# The check on {machine(self.device)}\n", verdict, "", meaning]
         if self.device.type == "cpu":
             parts.append("This is a rehearsal on a CPU, of tiny models: its speeds say nothing of a GPU.")
         for part, rows in self.rows.items():
-            parts.append(f"\n## {part.capitalize()}\n")
+            parts.append(f"\n## {part.capitalize()}\n\n{EXPLANATIONS[part]}\n")
             parts.append(tabulate(rows, headers="keys", tablefmt="github", disable_numparse=True))
         return "\n".join(parts) + "\n"
 
