@@ -78,10 +78,12 @@ EXPLANATIONS = {
         "output layer in 16-bit numbers with the same computation in float64, in nats."
     ),
     "speed": (
-        "`per_second` counts sentences. `times_the_rival` is tseval's speed divided by the speed of "
-        "another program with the same model and precision. For the LSTM, this program scores padded "
-        "batches. For the other models, it is the faster one of lm-eval and minicons, if both are "
-        "measured. `peak_mb` is the largest amount of GPU memory that was used."
+        "`per_second` is the number of sentences that a program scores in a second. GPT-2 and Llama score "
+        "8,192 sentences of Marvin & Linzen. In rows with *all sentences*, GPT-2 scores all sentences of this "
+        "suite. `times_the_rival` is tseval's speed divided by the speed of another program with the same "
+        "model and precision. For the LSTM, this program scores padded batches. For the other models, it is "
+        "the faster one of lm-eval and minicons, if both are measured. `peak_mb` is the largest amount of GPU "
+        "memory that was used."
     ),
     "training": (
         "- *Recorded*: a CUDA graph repeats the training step. *Plain*: PyTorch starts each operation of "
@@ -90,7 +92,8 @@ EXPLANATIONS = {
         "- *Losses*: `largest_difference` is the largest difference between the losses of recorded steps "
         "and the losses of plain steps. The steps of the URN are never recorded, so its row compares "
         "plain steps with plain steps.\n"
-        "- *To begin*: the seconds for the first windows, in which tseval prepares the step.\n"
+        "- *To begin*: how many seconds the first 20 windows take. In recorded training, tseval compiles and "
+        "records the step in this time.\n"
         "- `times_nn_lstm`: the speed divided by that of `nn.LSTM`. `times_plain`: the speed divided by "
         "that of the plain step."
     ),
