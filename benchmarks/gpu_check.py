@@ -81,9 +81,9 @@ EXPLANATIONS = {
         "`per_second` is the number of sentences that a program scores in a second. GPT-2 and Llama score "
         "8,192 sentences of Marvin & Linzen. In rows with *all sentences*, GPT-2 scores all sentences of "
         "this suite. `times_the_rival` is tseval's speed divided by the speed of another program with the "
-        "same model and precision. For the LSTM, this program scores padded batches. For the other models, it is "
-        "the faster one of lm-eval and minicons, if both are measured. `peak_mb` is the largest amount of "
-        "GPU memory that was used."
+        "same model and precision. For the LSTM, this program scores padded batches. For the other models, "
+        "it is the faster one of lm-eval and minicons, if both are measured. `peak_mb` is the largest amount "
+        "of GPU memory that was used."
     ),
     "training": (
         "- *Recorded*: a CUDA graph repeats the training step. *Plain*: PyTorch starts each operation of "
