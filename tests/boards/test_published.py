@@ -325,7 +325,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (
     (ROOT / "docs/results/bhatt2020-language-models.md")
     .read_text("utf-8")
-    .partition("## Of the recipe `wide`")[2]
+    .partition("## The seven architectures of Table 4")[2]
     .partition("\n## ")[0]
 )
 ZOO, PAPER = ROOT / "leaderboards/zoo-wide/entries", ROOT / "leaderboards/bhatt2020/entries"
