@@ -116,7 +116,7 @@ def test_a_forged_board_is_seen(kind, sealed, honest, model, tmp_path):
 def test_a_thousand_are_drawn_and_the_page_lists_exactly_these_kinds():
     drawn = [kind.seeds[sealed] * (1 + (kind in OF_BOTH)) for kind, sealed in SORTS]
     assert sum(drawn) >= 1000
-    section = DOCS.read_text().partition("## What sees what")[2].partition("\n## ")[0]
+    section = DOCS.read_text().partition("## Forged files")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| (.+?) +\| (\S+) +\| (\S+) +\|$", section, re.MULTILINE)
     kinds = (*OF_RUNS, *OF_BOTH, *OF_ENTRIES)
     assert listed == [(kind.what, _code(kind.naive), _code(kind.sealed)) for kind in kinds]

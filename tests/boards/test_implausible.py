@@ -195,6 +195,6 @@ def test_the_page_lists_these_forgeries_and_what_cannot_be_found():
     assert re.findall(r"^\| (.+?) +\| `check` +\|$", section, re.MULTILINE) == [*KINDS]
     unseen = text.partition("## What no check finds")[2].partition("\n## ")[0]
     assert re.findall(r"^- (.+?)[;.]$", unseen, re.MULTILINE) == [*NOT_DETECTABLE]
-    listed = text.partition("## What sees what")[2].partition("\n## ")[0]
+    listed = text.partition("## Forged files")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (?!forged \|)[^-].*\|$", listed, re.MULTILINE)
     assert len(rows) + len(KINDS) + len(NOT_DETECTABLE) >= 40
