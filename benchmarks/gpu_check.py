@@ -69,9 +69,11 @@ if TYPE_CHECKING:
 # The parts, with what the page says above the table of each.
 EXPLANATIONS = {
     "scores": (
-        "Most rows compare the log-probability of each sentence on the GPU with that on the CPU, in nats."
-        " Rows with *against* compare tseval with another program on the GPU. The row *verdicts* counts the "
-        "contrasts whose verdict on the GPU differs from the verdict on the CPU."
+        "Rows with *a sentence* compare the log-probability of each sentence on the GPU with that on the "
+        "CPU, in nats. `largest_difference` is the largest difference of any sentence.\n\n"
+        "Rows with *against* compare tseval with another program on the GPU. In the row *verdicts*, "
+        "`largest_difference` is the number of contrasts whose verdict on the GPU differs from the verdict "
+        "on the CPU."
     ),
     "output": (
         "The log-normaliser is the logarithm of the softmax's denominator. The table compares tseval's "
@@ -80,10 +82,10 @@ EXPLANATIONS = {
     "speed": (
         "`per_second` is the number of sentences that a program scores in a second. GPT-2 and Llama score "
         "8,192 sentences of Marvin & Linzen. In rows with *all sentences*, GPT-2 scores all sentences of "
-        "this suite. `times_the_rival` is tseval's speed divided by the speed of another program with the "
-        "same model and precision. For the LSTM, this program scores padded batches. For the other models, "
-        "it is the faster one of lm-eval and minicons, if both are measured. `peak_mb` is the largest amount "
-        "of GPU memory that was used."
+        "this suite.\n\n`times_the_rival` is tseval's speed divided by the speed of another program with the "
+        "same model and precision. For the LSTM, the other program is a loop over padded batches in PyTorch. "
+        "For the other models, it is the faster one of lm-eval and minicons, if both are measured. `peak_mb` "
+        "is the largest amount of GPU memory that was used."
     ),
     "training": (
         "- *Recorded*: a CUDA graph repeats the training step. *Plain*: PyTorch starts each operation of "
@@ -92,8 +94,9 @@ EXPLANATIONS = {
         "- *Losses*: `largest_difference` is the largest difference between the losses of recorded steps "
         "and the losses of plain steps. The steps of the URN are never recorded, so its row compares "
         "plain steps with plain steps.\n"
-        "- *To begin*: how many seconds the first 20 windows take. In recorded training, tseval compiles and "
-        "records the step in this time.\n"
+        "- *Windows*: a window is the text of one training step.\n"
+        "- *To begin*: how many seconds the first 20 training steps take. In recorded training, tseval "
+        "compiles and records the step in this time.\n"
         "- `times_nn_lstm`: the speed divided by that of `nn.LSTM`. `times_plain`: the speed divided by "
         "that of the plain step."
     ),
@@ -151,10 +154,9 @@ class Page:
     def markdown(self) -> str:
         """Lay out the page."""
         verdict = "Everything holds." if not self.failures else "\n".join(f"- **{f}**" for f in self.failures)
-        meaning = (
-            "Everything holds if no difference on this page exceeds its limit. In each table, `right` is "
-            "`True` if `largest_difference` is not above `limit`."
-        )
+        meaning = "In each table, `right` is `True` if `largest_difference` is not above `limit`."
+        if not self.failures:
+            meaning = f"This means that no difference on this page exceeds its limit. {meaning}"
         parts = [f"# The check on {machine(self.device)}\n", verdict, "", meaning]
         if self.device.type == "cpu":
             parts.append("This is a rehearsal on a CPU, of tiny models: its speeds say nothing of a GPU.")

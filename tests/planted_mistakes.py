@@ -351,7 +351,7 @@ MISTAKES = [
         "grammatical:   the {{",
         "grammatical:   the the {{",
         "'the' appears twice in a row, and so does a word of every other sentence",
-        "Delete one",
+        "delete one",
     ),
     Mistake(
         "a space forgotten in one sentence",
@@ -359,8 +359,8 @@ MISTAKES = [
         G,
         "number] }} {{ verb | agree",
         "number] }}{{ verb | agree",
-        "'Kochschläft' is one word in 'grammatical', and two in the other",
-        "Write the same spaces in both",
+        "'Kochschläft' is one word in 'grammatical', and two words in the other",
+        "write the same spaces in both",
     ),
     Mistake(
         "a comma at its word",
@@ -377,8 +377,8 @@ MISTAKES = [
         G,
         "{{ noun }}{{ suffix() }}de",
         "{{ noun }} {{ suffix() }} de",
-        "'evimda' is one word in 'ungrammatical', and two in the other",
-        "Write the same spaces in both",
+        "'evimda' is one word in 'ungrammatical', and two words in the other",
+        "write the same spaces in both",
         f"{G}:ungrammatical:",
     ),
     Mistake(
@@ -434,7 +434,7 @@ MISTAKES = [
         S,
         'terminator: "।"\n',
         "",
-        "sentences end in '.', and those of hindi in '।'",
+        "these sentences end in '.', but sentences in hindi usually end in '।'",
         'terminator: "।"',
         S,
     ),
@@ -537,7 +537,7 @@ MISTAKES = [
         "[after {{ act.time }}]\nwhat_object",
         "[after {{ act.time }}\nwhat_object",
         "the region 'after' is not closed",
-        "Write [critical at sunrise]",
+        "Write a region as [critical at sunrise]",
     ),
     Mistake(
         "a condition misspelt in a prediction",

@@ -157,7 +157,7 @@ def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folde
     assert record["evaluation_id"].startswith("tseval_pairs/us/m/")
     done = call("export", "eee", "elsewhere", "--model-id", "us/m", "-o", "one.json", cwd=tmp_path)
     assert (tmp_path / "one.json").read_bytes() == file.read_bytes()
-    assert "Not recorded, because the run does not contain it: --organisation, --relationship" in done.stderr
+    assert "To make the record complete, state also: --organisation, --relationship" in done.stderr
 
 
 def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):

@@ -171,7 +171,7 @@ def test_a_sound_model_passes(model):
         (ByPlace(), {"batches", "equal sentences"}, "gets other"),
         (Peeking(), {"prefixes"}, "the numbers of the first half change with the words of the second half"),
         (Random(), {"deterministic"}, "the model is random"),
-        (Silent(), {"unknown words"}, "but `seen` does not show <unk>"),
+        (Silent(), {"unknown words"}, "but the model does not report them as unknown (method `seen`)"),
         (Uneven(), {"unknown words"}, "the same as for another sentence, but gives another"),
         (Uncounted(), {"unknown words"}, "but counts no unknown word"),
         (Merging(), {"encoding"}, "which has another number of words"),

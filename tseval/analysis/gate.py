@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import nan
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -75,11 +75,13 @@ def row_drops(
     found = differences(marked, (Factors.of_paired([old, new]), row_of, over), [("new", "old")])["new", "old"]
     known = {name: decidable for name, (_, decidable) in marked.items()}
     both = known["new"] & known["old"]
-    lines = [
-        {**keys.loc[row].to_dict(), **_line(found[row], marked, both & (row_of == row), max_drop),
-         "n_only_old": int((known["old"] & ~known["new"] & (row_of == row)).sum())}
-        for row in chosen
-    ]  # fmt: skip
+    names = [*keys.itertuples(index=False, name=None)]
+    lines: list[dict[str, Any]] = []
+    for row in chosen:
+        own = row_of == row
+        line = _line(found[row], marked, both & own, max_drop)
+        only_old = int((known["old"] & ~known["new"] & own).sum())
+        lines.append({**dict(zip(ROW, names[row], strict=True)), **line, "n_only_old": only_old})
     if len(chosen) > 1:
         counts = {name: sum(line[name] for line in lines) for name in ("n_items", "n_only_old")}
         means = {name: float(np.mean([line[name] for line in lines])) for name in ("old", "new")}

@@ -96,7 +96,8 @@ def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[st
     told = in_columns(found, AVERAGED).astype({"df": "Float64"})
     for name, nothing in (("n_items", 0), ("clusters", {}), ("fixed", ())):
         told[name] = [nothing if one is None else getattr(one, name) for one in found]
-    return pd.concat([verdicts.loc[keys, [*by]].reset_index(drop=True), told], axis=1)
+    named: pd.DataFrame = verdicts.loc[keys, [*by]]
+    return pd.concat([named.reset_index(drop=True), told], axis=1)
 
 
 # Last bits depend on the processor; with twelve decimals tables are equal everywhere.

@@ -30,7 +30,7 @@ NOT_DETECTABLE = (
     "an entry that gives its model a false name",
     "a model that was trained on the sentences of the suite, if there is no hidden version of the suite",
     "false facts about licence, training data, seeds, authors and dates",
-    "the best of many seeds, of which the author states only one",
+    "the choice of the best seed, if the author does not mention the other seeds",
     "changed log-probabilities that are plausible, if nobody scores the sentences again with the model",
     "the numbers of another model with noise that is larger than the noise of rounding",
 )

@@ -264,7 +264,8 @@ def rescore_board(
     for name, why in away.items():
         click.echo(f"{name}: not rescored: {why}")
     n_done = len(folders) - len(away)
-    click.echo(f"{n_done} of {len(folders)} entries rescored; {n_wrong} of these do not pass", err=True)
+    outcome = f"; {n_wrong} {'does' if n_wrong == 1 else 'do'} not pass" if n_wrong else "; all pass"
+    click.echo(f"{n_done} of {len(folders)} entries rescored{outcome if n_done else ''}", err=True)
     named = bool(entries) or (board / ENTRY_FILE).is_file()
     if n_wrong or (away and named):
         sys.exit(1)

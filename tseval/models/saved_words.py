@@ -144,7 +144,7 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
     unknown = None if unknown == "none" else unknown
     vocabulary = Vocabulary(tuple(words), lowercase, start, unknown)
     case = "lower-cased" if lowercase else "case kept"
-    reading = f"{len(words):,} words of {source or 'its own'}, {case}, {start} first, " + (
+    reading = f"{len(words):,} words of {source or 'its own'}, {case}, {start} before each sentence, " + (
         f"{unknown} for unknown words"
         if unknown
         else "no word for unknown words (they make a pair undecidable)"

@@ -193,7 +193,7 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
     if not inputs:
         raise ModelError(
             f"there are no word vectors of width {width} for the first layer. "
-            f"Matrices: {_listed(matrices)}.\n"
+            f"Matrices outside the recurrent layers: {_listed(matrices)}.\n"
             f"{OTHER_FIX}"
         )
     same = _same_numbers(matrices, file)

@@ -63,9 +63,9 @@ class Gate:
         """One sentence on the outcome."""
         n_tests = int((self.lines["outcome"] != "not compared").sum())
         if self.passed:
-            opening = "A drop larger than" if self.strict else "No significant drop beyond"
-            excluded = " is excluded" if self.strict else ""
-            return f"{opening} {self.max_drop:g}{excluded} in all {n_tests} tests."
+            if self.strict:
+                return f"A drop larger than {self.max_drop:g} is excluded in all {n_tests} tests."
+            return f"No significant drop beyond {self.max_drop:g} in any of {n_tests} tests."
         dropped = int((self.failures["outcome"] == "dropped").sum())
         open_ones = len(self.failures) - dropped
         parts = (

@@ -122,7 +122,8 @@ def _compare(
     defined = rows.index[[all(key in board for board in listed) for key in keys]]
     parts = (rows.loc[defined], accuracy.loc[defined], ranked.loc[defined])
     *sets, whole = means(*parts)
-    (overall,) = rank_rows(pd.DataFrame([mean(parts[2])], dtype=object)).to_numpy().tolist()
+    mean_accuracies = pd.DataFrame([mean(parts[2])], dtype=object)
+    (overall,) = rank_rows(mean_accuracies).to_numpy().tolist()
     return Table(
         columns=tuple(columns),
         by=by,

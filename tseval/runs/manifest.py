@@ -488,12 +488,9 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
             f"{file} is damaged: its lists and mappings are nested too deeply.\n  {_AGAIN}"
         ) from None
     if edited:
-        are = "is" if len(edited) == 1 else "are"
-        raise RunError(
-            f"{file} was edited: {', '.join(edited)} {are} not the same as when tseval wrote "
-            "the file.\n"
-            f"  {_AGAIN}"
-        )
+        keys = ", ".join(f"`{key}`" for key in edited)
+        have = f"key {keys} does" if len(edited) == 1 else f"keys {keys} do"
+        raise RunError(f"{file} was edited: the {have} not have what tseval wrote.\n  {_AGAIN}")
     if contradicted:
         field, _, source = contradicted.partition(" from ")
         other = f"the {source}" if " " in source else f"the key `{source}`"

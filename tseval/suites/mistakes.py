@@ -116,13 +116,13 @@ def _why(sentence: str, twin: str) -> str:
         for place, character in enumerate(text):
             blank = character != " " and unicodedata.category(character) == "Zs"
             if blank or is_invisible(character, text[:place]):
-                return f"one has {name_of(character)} as character {place + 1}"
+                return f"character {place + 1} of one sentence is {name_of(character)}"
     texts = (unicodedata.normalize("NFC", text) for text in (sentence, twin))
     for place, (first, second) in enumerate(zip(*texts, strict=False), 1):
         if first != second:
-            return f"one has {name_of(first)} and one {name_of(second)} as character {place}"
+            return f"character {place} is {name_of(first)} in one sentence and {name_of(second)} in the other"
     place = next(n for n, (a, b) in enumerate(zip(sentence, twin, strict=False), 1) if a != b)
-    return f"one has a composed and one a decomposed letter at character {place}"
+    return f"character {place} is a composed letter in one sentence and a decomposed one in the other"
 
 
 def contradictions(case: Case) -> Iterator[Found]:

@@ -103,7 +103,7 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
     stated = folder.line_of("terminator") is not None or any(map(_is_latin, words))
     if usual is not None and folder.terminator == "." and not stated:
         path = folder.path / SUITE_FILE if folder.path.is_dir() else folder.path
-        message = f"sentences end in '.', and those of {folder.language} in {usual!r}."
+        message = f"these sentences end in '.', but sentences in {folder.language} usually end in {usual!r}."
         fix = f"""Write into suite.yaml: terminator: "{usual}" (or "." if you mean ".")."""
         yield Slip("warning", path, None if folder.path.is_dir() else 1, f"{message} {fix}")
 
@@ -257,7 +257,7 @@ def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterat
     if all(doubled):
         word = min(set.intersection(*doubled) or doubled[0])
         message = f"{word!r} appears twice in a row, and so does a word of every other sentence."
-        message += " Delete one of them, if this is a slip."
+        message += " If this is a mistake, delete one of them."
         yield Slip("warning", grammar.path, _line(grammar, label), message, counts=False)
 
 
@@ -287,10 +287,8 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
             together = _together(better, worse)
             if together is not None:
                 short = contrast.better if together in better.split() else contrast.worse
-                message = (
-                    f"{together!r} is one word in {short!r}, and two in the other sentence of the contrast."
-                )
-                fix = "Write the same spaces in both sentences, if this is a slip."
+                message = f"{together!r} is one word in {short!r}, and two words in the other sentence."
+                fix = "If this is a mistake, write the same spaces in both sentences."
                 yield Slip(
                     "warning", grammar.path, _line(grammar, short), f"{message} {fix}", counts=False
                 )  # fmt: skip

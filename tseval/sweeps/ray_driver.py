@@ -39,7 +39,7 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
             "local", num_cpus=room, object_store_memory=STORE_BYTES, include_dashboard=False,
             log_to_driver=False,
         )  # fmt: skip
-    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call] # it says no types
+    resources: dict[str, float] = ray.cluster_resources()
     gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
     workers = min(workers or gpus or cores, n_units)
     options = {"num_cpus": 1, "num_gpus": int(gpus > 0), **settings}

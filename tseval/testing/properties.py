@@ -89,8 +89,8 @@ def unknown_words(subject: Subject) -> Finding:
     if alike:
         return _reported(subject, alike)
     if _tells_words_apart(subject) and all(len({row["logprob"] for row in group}) == 1 for group in rows):
-        note = f"all unknown words such as {NONSENSE[0]!r} score the same, but `seen` does not show <unk>"
-        return fails(note, texts[0])
+        note = f"all unknown words such as {NONSENSE[0]!r} score the same, but the model does not report them"
+        return fails(f"{note} as unknown (method `seen`)", texts[0])
     return holds("the model knows all words")
 
 

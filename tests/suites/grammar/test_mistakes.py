@@ -39,12 +39,12 @@ def test_a_sentence_that_is_good_in_one_item_and_bad_in_another_is_an_error_with
 @pytest.mark.parametrize(
     ("good", "bad", "named"),
     [
-        ("left\u200b now", "left now", "U+200B (zero width space) as character 16"),
-        ("left\u00a0now", "left now", "U+00A0 (no-break space) as character 16"),
+        ("left\u200b now", "left now", "character 16 of one sentence is U+200B (zero width space)"),
+        ("left\u00a0now", "left now", "character 16 of one sentence is U+00A0 (no-break space)"),
         (
             "\u00e9t\u00e9",
             "e\u0301te\u0301",
-            "one has a composed and one a decomposed letter at character 12",
+            "character 12 is a composed letter in one sentence and a decomposed one in the other",
         ),
         ("left\u2060 now", "left now", "U+2060 (word joiner)"),
     ],
@@ -126,7 +126,10 @@ def test_a_sentence_that_ends_in_a_mark_of_another_script_is_ended_twice(tmp_pat
     [
         ([("the author laughs\u200b .", "the author laughs .")], "U+200B (zero width space)"),
         ([("a .", "b ."), ("b .", "a .")], "2 of 2 pairs of 'good > bad' contradict each other: 'a .'"),
-        ([("caf\u00e9 .", "cafe\u0301 .")], "one has a composed and one a decomposed letter at character 4"),
+        (
+            [("caf\u00e9 .", "cafe\u0301 .")],
+            "character 4 is a composed letter in one sentence and a decomposed one",
+        ),
     ],
 )
 def test_data_are_held_to_the_same(tmp_path, pairs, message):
@@ -148,7 +151,7 @@ def warnings_of_run(path, folder):
     [
         (
             [("the author\u200b laughs", "the author laughs"), ("the pilots laugh", "the pilots laughs")],
-            "'pairs': 1 of 2 pairs of 'good > bad' look the same: one has U+200B (zero width space)",
+            "'pairs': 1 of 2 pairs of 'good > bad' look the same: character 11 of one sentence is U+200B",
         ),
         (
             [("the author laughs", "the author laugh"), ("the author laugh", "the author laughs")],

@@ -77,12 +77,12 @@ def lint(folder, text, suite=None):
         (
             ONE + "---\ngood: the {{ s }} сор\nbad: the {{ s }} cop\n",
             "case.jinja:8: error",
-            "one has U+0441 (cyrillic small letter es) and one U+0063 (latin small letter c) as character 12",
+            "character 12 is U+0441 (cyrillic small letter es) in one sentence and U+0063 (latin small",
         ),
         (
             ONE + "---\ngood: the {{ s }} lau\u200cghs\nbad: the {{ s }} laughs\n",
             "case.jinja:8: error",
-            "one has U+200C (zero width non-joiner) as character 15",
+            "character 15 of one sentence is U+200C (zero width non-joiner)",
         ),
         # 08: a circle, and a chain written at once
         (

@@ -144,17 +144,17 @@ def rank_beside(groups: Mapping[str, Sequence[pd.DataFrame]], published: Sequenc
         ranked[column.heading] = [None if value is None else cut(value, decimals) for value in values]
     accuracies = pd.DataFrame(ranked, dtype=object)
     ranks, sets = rank_rows(accuracies), list(row_sets(rows))
+    as_printed = accuracies[list(printed)]
+    means_of_sets = [mean(as_printed.loc[places]) for _, places in sets]
+    ranks_of_sets = [mean(ranks.loc[places]) for _, places in sets]
+    means_of_all = pd.DataFrame([mean(accuracies)], dtype=object)
     return Beside(
         decimals=decimals,
         rows=pd.DataFrame(printed, dtype=object),
-        means=pd.DataFrame(
-            [mean(accuracies[list(printed)].loc[places]) for _, places in sets], columns=list(printed)
-        ).astype(object),
+        means=pd.DataFrame(means_of_sets, columns=list(printed)).astype(object),
         sets=[over for over, _ in sets],
-        mean_ranks=pd.DataFrame(
-            [mean(ranks.loc[places]) for _, places in sets], columns=ranks.columns, dtype=object
-        ),
-        overall=rank_rows(pd.DataFrame([mean(accuracies)], dtype=object)).to_numpy().tolist()[0],
+        mean_ranks=pd.DataFrame(ranks_of_sets, columns=ranks.columns, dtype=object),
+        overall=rank_rows(means_of_all).to_numpy().tolist()[0],
     )
 
 

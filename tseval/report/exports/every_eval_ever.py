@@ -272,4 +272,4 @@ def _notes(table: Table, submission: Submission) -> Iterator[str]:
         "--availability": submission.availability == "unknown",
     }
     if missing := [option for option, is_missing in unsaid.items() if is_missing]:
-        yield f"Not recorded, because the run does not contain it: {', '.join(missing)}."
+        yield f"To make the record complete, state also: {', '.join(missing)}."

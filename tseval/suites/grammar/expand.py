@@ -126,7 +126,7 @@ class _Block:
             try:
                 sentence = read_marks(text, regions)
             except ValueError as error:
-                fix = "Write [critical at sunrise], or [critical] for no words."
+                fix = "Write a region as [critical at sunrise], and a region without words as [critical]."
                 raise GrammarError(
                     f"{text!r}: {str(error).removesuffix('.')}.", self._grammar.path, line, fix
                 ) from None
