@@ -448,7 +448,7 @@ def test_the_differences_of_means():
 
 
 def test_seed_by_seed():
-    _, *rows = table("| | agreement | 95% interval | less the first |")
+    _, *rows = table("| | agreement | 95% interval | minus the first |")
     there = []
     for name, agreement, _, less, _, correlation, distance, perplexity, _ in rows:
         if name in NAMES:
