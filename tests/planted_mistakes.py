@@ -360,7 +360,7 @@ MISTAKES = [
         "number] }} {{ verb | agree",
         "number] }}{{ verb | agree",
         "'Kochschläft' is one word in 'grammatical', and two words in the other",
-        "write the same spaces in both",
+        "give both sentences the same spaces",
     ),
     Mistake(
         "a comma at its word",
@@ -378,7 +378,7 @@ MISTAKES = [
         "{{ noun }}{{ suffix() }}de",
         "{{ noun }} {{ suffix() }} de",
         "'evimda' is one word in 'ungrammatical', and two words in the other",
-        "write the same spaces in both",
+        "give both sentences the same spaces",
         f"{G}:ungrammatical:",
     ),
     Mistake(

@@ -288,7 +288,7 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
             if together is not None:
                 short = contrast.better if together in better.split() else contrast.worse
                 message = f"{together!r} is one word in {short!r}, and two words in the other sentence."
-                fix = "If this is a mistake, write the same spaces in both sentences."
+                fix = "If this is a mistake, give both sentences the same spaces."
                 yield Slip(
                     "warning", grammar.path, _line(grammar, short), f"{message} {fix}", counts=False
                 )  # fmt: skip
