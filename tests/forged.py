@@ -484,8 +484,8 @@ OF_BOTH = (
         facts_of_model, "whole", "rescored", (30, 2)),
     Kind("names of model and suite, version of tseval in the manifest, and all copies of them",
         key_changed(model=another_name, suite=another_name, tseval=another_name), "whole", NOTHING, (30, 2)),
-    Kind("title and source of the suite, device, times, versions, warnings, contexts "
-        "in the manifest, or an additional field",
+    Kind("in the manifest: title or source of the suite, device, times, library versions, warnings, "
+        "number of contexts, or an additional field",
         facts_that_nothing_holds, "whole", NOTHING, (40, 2)),
 )  # fmt: skip
 OF_ENTRIES = (
