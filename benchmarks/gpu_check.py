@@ -69,41 +69,43 @@ if TYPE_CHECKING:
 # The parts, with what the page says above the table of each.
 EXPLANATIONS = {
     "scores": (
-        "Rows with *a sentence* compare the log-probability of each sentence on the GPU with that on the "
-        "CPU, in nats. `largest_difference` is the largest difference of any sentence.\n\n"
-        "Rows with *against* compare tseval with another program on the GPU. In the row *verdicts*, "
-        "`largest_difference` is the number of contrasts whose verdict on the GPU differs from the verdict "
-        "on the CPU."
+        "Rows with *against* compare tseval with another program; both run on the GPU. All other rows "
+        "compare tseval on the GPU with tseval on the CPU.\n\n"
+        "In the row *verdicts*, `largest_difference` is the number of contrasts with different verdicts. "
+        "In all other rows, two log-probabilities of each sentence are computed, and `largest_difference` "
+        "is their largest difference, in nats."
     ),
     "output": (
         "The log-normaliser is the logarithm of the softmax's denominator. The table compares tseval's "
         "output layer in 16-bit numbers with the same computation in float64, in nats."
     ),
     "speed": (
-        "`per_second` is the number of sentences that a program scores in a second. GPT-2 and Llama score "
-        "8,192 sentences of Marvin & Linzen. In rows with *all sentences*, GPT-2 scores all sentences of "
-        "this suite.\n\n`times_the_rival` is tseval's speed divided by the speed of another program with the "
-        "same model and precision. For the LSTM, the other program is a loop over padded batches in PyTorch. "
-        "For the other models, it is the faster one of lm-eval and minicons, if both are measured. `peak_mb` "
-        "is the largest amount of GPU memory that was used."
+        "`per_second` is the number of sentences that a program scores in a second. The LSTM scores all "
+        "sentences of Marvin & Linzen. GPT-2 and Llama score 8,192 of them; in rows with *all sentences*, "
+        "GPT-2 scores all.\n\n"
+        "`times_the_rival` is tseval's speed divided by the speed of another program with the same model "
+        "and precision. For the LSTM, the other program is a loop over padded batches in PyTorch. For the "
+        "other models, it is the faster one of lm-eval and minicons, if both are measured. `peak_mb` is "
+        "the largest amount of GPU memory that was used."
     ),
     "training": (
         "- *Recorded*: a CUDA graph repeats the training step. *Plain*: PyTorch starts each operation of "
         "the step separately.\n"
-        "- *Layers compiled*: the number of layers that torch compiles.\n"
-        "- *Losses*: `largest_difference` is the largest difference between the losses of recorded steps "
-        "and the losses of plain steps. The steps of the URN are never recorded, so its row compares "
-        "plain steps with plain steps.\n"
+        "- *Layers compiled*: the number of layers that torch compiles. In float32, SRN, GRU and LSTM use "
+        "PyTorch's own layers, so torch compiles none.\n"
         "- *Windows*: a window is the text of one training step.\n"
+        "- *Losses*: the training is in float32. `largest_difference` is the largest difference between "
+        "the losses of recorded steps and the losses of plain steps. The steps of the URN are never "
+        "recorded, so its row compares plain steps with plain steps.\n"
         "- *To begin*: how many seconds the first 20 training steps take. In recorded training, tseval "
         "compiles and records the step in this time.\n"
         "- `times_nn_lstm`: the speed divided by that of `nn.LSTM`. `times_plain`: the speed divided by "
         "that of the plain step."
     ),
     "memory": (
-        "Here, other data occupy most of the GPU's memory. The table compares the numbers with those from"
-        " an empty GPU. In each row, the parentheses have the warnings that tseval printed; they are "
-        "empty if it printed none."
+        "Here, other data occupy most of the GPU's memory. The table compares the numbers with those from "
+        "an empty GPU. In each row, the parentheses have the warnings that tseval printed; they are empty "
+        "if it printed none."
     ),
     "commands": (
         "`seconds` is the time of the whole command. `parts` has the time for scoring sentences, and the "

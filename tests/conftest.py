@@ -66,8 +66,8 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Start two processes more than cores: many tests wait for browsers, terminals and locks."""
-    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", (os.cpu_count() or 1) + 2))
+    """Start a process for each core: each collects and imports by itself, so more made all slower."""
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", os.cpu_count() or 1))
 
 
 # Files of `make test-slow` that take minutes, the longest first.

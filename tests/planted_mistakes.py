@@ -434,7 +434,7 @@ MISTAKES = [
         S,
         'terminator: "।"\n',
         "",
-        "these sentences end in '.', but sentences in hindi usually end in '।'",
+        "tseval ends sentences with '.', but sentences in hindi usually end with '।'",
         'terminator: "।"',
         S,
     ),

@@ -95,7 +95,7 @@ def test_a_chat_model_starts_as_its_base_was_trained():
     assert model.card.protocol["bos"] == "<|endoftext|>"
     (line,) = model.warnings
     assert line.startswith(
-        "token before every sentence: <|endoftext|>, because <|im_start|> marks turns of a chat"
+        "<|endoftext|> stands before every sentence, because <|im_start|> marks turns of a chat"
     )
     marked = open_model(f"hf:{real_weights('smollm2')}", {"bos": "<|im_start|>"}, "cpu")
     assert scores(model).mean() > scores(marked).mean() + 5  # nats a sentence

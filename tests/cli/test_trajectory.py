@@ -99,7 +99,9 @@ def test_the_order_of_the_runs_does_not_matter(folder):
 def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
     text = printed("analyze", "trajectory", "kept", "--figure", "a.svg", cwd=folder)
     words = " ".join(text.split())
-    assert "First above chance | Accuracy then | 95% interval | For good from | At the end |" in words
+    assert (
+        "First above chance | Accuracy then | 95% interval | Always above chance from | At the end |" in words
+    )
     assert "nan" not in words
     found = json.loads(printed("analyze", "trajectory", "kept", "--format", "json", cwd=folder))
     steps = sorted({row["step"] for row in found["rows"]})

@@ -438,16 +438,19 @@ def test_the_start_is_in_the_protocol_with_where_it_comes_from(tmp_path, tokeniz
     assert card.protocol["first_token"] == scored
 
 
+STANDS = " stands before every sentence, because "
+
+
 @pytest.mark.parametrize(
     ("tokenizer", "bos", "said"),
     [
-        (CHAT, "auto", "<|endoftext|>, because <pad> marks turns of a chat"),
+        (CHAT, "auto", f"<|endoftext|>{STANDS}<pad> marks turns of a chat"),
         (
             CHAT | {"template": MARKS.replace("{{", "<|endoftext|>{{", 1)},
             "auto",
-            "nothing, because <pad> marks",
+            f"no token{STANDS}<pad> marks turns of a chat",
         ),
-        ({}, "auto", "<|endoftext|>, because the tokenizer has no beginning-of-sequence token"),
+        ({}, "auto", f"<|endoftext|>{STANDS}the tokenizer has no beginning-of-sequence token"),
         ({"bos": "<pad>"}, "auto", None),
         (CHAT, "<pad>", None),
         (CHAT, "none", None),
@@ -457,8 +460,7 @@ def test_one_line_says_what_stands_before_where_it_is_not_the_beginning_of_seque
     tmp_path, tokenizer, bos, said
 ):
     model: Any = open_model(f"hf:{saved(tmp_path, **tokenizer)}", {"bos": bos})
-    begin = f"token before every sentence: {said}"
-    assert [line[: len(begin)] for line in model.warnings] == ([] if said is None else [begin])
+    assert [line.partition(" (")[0] for line in model.warnings] == ([] if said is None else [said])
 
 
 @pytest.mark.parametrize("score", ["sentence", "mean", "critical"])

@@ -258,8 +258,8 @@ def why_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str
         why = f"{mark} marks turns of a chat"
     else:
         why = "the tokenizer has no beginning-of-sequence token"
-    put = spell_starts(tokenizer, starts) or "nothing"
-    return f"token before every sentence: {put}, because {why} (to choose another: --model-args bos=TOKEN)"
+    put = spell_starts(tokenizer, starts) or "no token"
+    return f"{put} stands before every sentence, because {why} (to choose a token: --model-args bos=TOKEN)"
 
 
 def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str:

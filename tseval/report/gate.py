@@ -35,7 +35,7 @@ _FIELDS = (
     Field("Result", ("outcome",), align="left"),
 )
 # With --strict, after p: of the test that a larger drop is excluded by.
-_EXCLUDED = Field("p excluded", ("p_no_drop_holm",), format_probability)
+_EXCLUDED = Field("p no drop", ("p_no_drop_holm",), format_probability)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,9 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
     stated = folder.line_of("terminator") is not None or any(map(_is_latin, words))
     if usual is not None and folder.terminator == "." and not stated:
         path = folder.path / SUITE_FILE if folder.path.is_dir() else folder.path
-        message = f"these sentences end in '.', but sentences in {folder.language} usually end in {usual!r}."
+        message = (
+            f"tseval ends sentences with '.', but sentences in {folder.language} usually end with {usual!r}."
+        )
         fix = f"""Write into suite.yaml: terminator: "{usual}" (or "." if you mean ".")."""
         yield Slip("warning", path, None if folder.path.is_dir() else 1, f"{message} {fix}")
 

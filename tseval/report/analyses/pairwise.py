@@ -30,7 +30,7 @@ _APART = (
     DIFFERENCE_INTERVAL,
     Field("p", ("p",), format_probability),
     Field("Holm", ("p_holm",), format_probability),
-    Field("Beyond margin", ("p_beyond",), format_probability),
+    Field("p equivalent", ("p_beyond",), format_probability),
     Field("The first is", ("outcome",), align="left"),
 )
 _MCNEMAR = (

@@ -138,7 +138,7 @@ def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -
         notes += [
             f"First above chance: the first measured {_SAID[over]} with an accuracy significantly above "
             f"{CHANCE_OF_PAIRS} ({error_percent()} for each row, Holm's correction over all measurements).",
-            f"For good from: from this {_SAID[over]} on, every measurement is above chance.",
+            f"Always above chance from: from this {_SAID[over]} on, every measurement is above chance.",
             "These tests generalise to other words of the same kind, not to other training seeds.",
         ]
     notes += _unlearnt(trainings)
@@ -174,7 +174,7 @@ _RISE = (
     Field("First above chance", ("first",), lambda step: format_count(int(step))),
     Field("Accuracy then", ("accuracy",), format_share),
     Field(INTERVAL_HEADING, ("low", "high"), format_interval),
-    Field("For good from", ("settled",), lambda step: format_count(int(step))),
+    Field("Always above chance from", ("settled",), lambda step: format_count(int(step))),
     Field("At the end", ("last_accuracy",), format_share),
     Field(INTERVAL_HEADING, ("last_low", "last_high"), format_interval),
 )

@@ -47,7 +47,7 @@ def alternatives_in(
                 f"{place}: the column {name!r} has several words: {quoted_text(text[several], 40)}. tseval "
                 "does not know which of them to compare.\n"
                 "  Write one word. Or add --columns alternatives=any: then a pair is right if one good word "
-                "is more probable than all bad words.\n"
+                "is more probable than each bad word.\n"
                 "  Or add --columns alternatives=sum: then the probabilities of the words in a cell add up."
             )
         return parts
@@ -101,6 +101,6 @@ class Alternatives:
 
 
 ALTERNATIVES = {
-    "any": Alternatives(any_of, "a pair is right if a better word is more probable than all worse words"),
+    "any": Alternatives(any_of, "a pair is right if a better word is more probable than each worse word"),
     "sum": Alternatives(sum_of, "tseval adds the probabilities of the words in a cell"),
 }
