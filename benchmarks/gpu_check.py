@@ -71,9 +71,9 @@ EXPLANATIONS = {
     "scores": (
         "Rows with *against* compare tseval with another program; both run on the GPU. All other rows "
         "compare tseval on the GPU with tseval on the CPU.\n\n"
-        "In the row *verdicts*, `largest_difference` is the number of contrasts with different verdicts. "
-        "In all other rows, two log-probabilities of each sentence are computed, and `largest_difference` "
-        "is their largest difference, in nats."
+        "In the row *verdicts*, each contrast has two verdicts, and `largest_difference` is the number of "
+        "contrasts whose verdicts differ. In all other rows, two log-probabilities of each sentence are "
+        "computed, and `largest_difference` is their largest difference, in nats."
     ),
     "output": (
         "The log-normaliser is the logarithm of the softmax's denominator. The table compares tseval's "

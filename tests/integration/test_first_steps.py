@@ -128,8 +128,8 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
          ["error: 1 of 3 items have two equal sentences in a contrast, for example 'a b' / 'a b'.",
           "error: 1 of 3 items repeat another, for example 'a b' (2 times)."]),
         ([("a b", "a b c"), ("a d", "a e")], None, 0,
-         ["note: 1 of 2 pairs of 'good > bad' have unequal numbers of words, for example 'a b' / 'a b c': "
-          "their scores are sums of unequally many terms."]),
+         ["note: 1 of 2 pairs of 'good > bad' have unequal numbers of words, for example 'a b' / 'a b c'. "
+          "So one score adds up more words than the other."]),
         ([("the author laughs", "the author laugh"), ("the x", "the y")], "the\nauthor\nlaughs\n", 1,
          ["warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all "
           "words that differ are "

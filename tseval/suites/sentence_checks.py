@@ -108,10 +108,8 @@ def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
     for contrast, compared in pairs.items():
         if unequal := [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]:
             message = f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of "
-            message += (
-                f"words, for example {quoted_texts(unequal[0])}: their scores are sums of unequally many "
-            )
-            yield ("note", case.labels[1], f"{message}terms.")
+            message += f"words, for example {quoted_texts(unequal[0])}."
+            yield ("note", case.labels[1], f"{message} So one score adds up more words than the other.")
 
 
 def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:

@@ -78,7 +78,7 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
     return (
         summary
         if kind in PIECED
-        else f"{summary}; what follows a prefix has a probability of at most {most:.4f}"
+        else f"{summary}; the words after a prefix have a total probability of at most {most:.4f}"
     )
 
 

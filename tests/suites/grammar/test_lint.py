@@ -28,7 +28,7 @@ KIND = 'features: {kind: \'subject.lemma if subject.lemma == "child" else "other
         # Sentences may be repeated, and items not.
         ("a: {{ subject }} x\nb: {{ subject }} {{ verb }}", "", None, [
             "10: note: 6 of 12 pairs of 'a > b' have unequal numbers of words, for example 'author x' / "
-            "'author is tall': their scores are sums of unequally many terms."
+            "'author is tall'. So one score adds up more words than the other."
         ]),
         ("a: {{ subject }} x\nb: {{ subject }} y", "", None, [
             "9: error: 6 of 12 items repeat another, for example 'author x' (2 times).",
