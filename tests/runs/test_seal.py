@@ -101,7 +101,7 @@ def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
     write(path, with_change(manifest_of(path), field, value))
     name = field.split(".")[0]
     assert refusals(path) == (
-        f"{path}/manifest.json was edited: the key `{name}` does not have what tseval wrote.\n"
+        f"{path}/manifest.json was edited: the value of the key `{name}` is not what tseval wrote.\n"
         "  Score the suite again with tseval run, into a new folder."
     )
 
@@ -109,9 +109,11 @@ def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
 def test_a_field_that_is_added_and_an_edited_seal_are_named(path):
     manifest = manifest_of(path)
     write(path, manifest | {"verified": True, "device": "tpu"})
-    assert "was edited: the keys `device`, `verified` do not have what tseval wrote" in refusals(path)
+    assert "was edited: the values of the keys `device`, `verified` are not what tseval wrote" in refusals(
+        path
+    )
     write(path, with_change(manifest, "seal.manifest", "0" * 64))
-    assert "was edited: the key `seal` does not have what tseval wrote" in refusals(path)
+    assert "was edited: the value of the key `seal` is not what tseval wrote" in refusals(path)
 
 
 # Where a seal was computed anew, or there is none, what follows from other fields must still do so.
@@ -207,13 +209,15 @@ def test_every_edit_of_an_interrupted_runs_manifest_is_refused(begun):
         with pytest.raises(RunError) as caught:
             start_run(begun, make_key(SUITE), resume=True)
         if where[0] != "seal":
-            assert f"was edited: the key `{where[0]}` does not have what tseval wrote" in str(caught.value)
+            assert f"was edited: the value of the key `{where[0]}` is not what tseval wrote" in str(
+                caught.value
+            )
 
 
 def test_what_one_model_scored_is_not_taken_for_anothers(begun):
     changed = with_change(manifest_of(begun), "key.fingerprint", "b" * 64)
     write(begun, changed)
-    with pytest.raises(RunError, match="was edited: the key `key` does not have what tseval wrote"):
+    with pytest.raises(RunError, match="was edited: the value of the key `key` is not what tseval wrote"):
         start_run(begun, make_key(SUITE, fingerprint="b" * 64), resume=True)
     assert find_interrupted(begun.parent, make_key(SUITE, fingerprint="b" * 64)) is None
     assert len(list((begun / "parts").iterdir())) == 1

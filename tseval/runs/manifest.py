@@ -489,8 +489,8 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
         ) from None
     if edited:
         keys = ", ".join(f"`{key}`" for key in edited)
-        have = f"key {keys} does" if len(edited) == 1 else f"keys {keys} do"
-        raise RunError(f"{file} was edited: the {have} not have what tseval wrote.\n  {_AGAIN}")
+        are = f"value of the key {keys} is" if len(edited) == 1 else f"values of the keys {keys} are"
+        raise RunError(f"{file} was edited: the {are} not what tseval wrote.\n  {_AGAIN}")
     if contradicted:
         field, _, source = contradicted.partition(" from ")
         other = f"the {source}" if " " in source else f"the key `{source}`"

@@ -150,7 +150,7 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
     renamed = json.dumps(manifest).replace('"Satz"', '"Seite"')
     (tmp_path / "r/manifest.json").write_text(renamed)
     verified = call("verify", "r", "--suite", "saetze.csv")
-    assert "the key `suite` does not have what tseval wrote" in verified.stdout
+    assert "the value of the key `suite` is not what tseval wrote" in verified.stdout
 
 
 @pytest.mark.slow
