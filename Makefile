@@ -100,7 +100,7 @@ test fast test-slow: export PYTHONUTF8 = 1
 PYTEST = $(BIN)/pytest --numprocesses auto $(BY_FILE)
 
 test:
-	@echo "test: everything that holds the program's behaviour: 10 minutes on two cores, after the installation"
+	@echo "test: everything that holds the program's behaviour: 8 minutes on two cores, after the installation"
 	@echo "      make fast       the quick tests alone, before each commit: 3 minutes"
 	@echo "      make test-slow  the release, documentation, benchmarks, killed processes: 10 minutes"
 	@$(MAKE) --no-print-directory setup .venv/kenlm
