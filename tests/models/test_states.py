@@ -87,7 +87,8 @@ def test_a_command_takes_several_texts_and_says_how_the_file_was_read(folder, mo
     model = "--model", "GRU-1-state.pt", "--model-args", arguments
     done = succeed("pair", "the author laughs .", "the author laugh .", *model, cwd=folder)
     read = (
-        "GRU-1-state.pt: GRU of 1 layer of 5; 9 words of train.txt,valid.txt, case kept, <eos> before each "
+        "GRU-1-state.pt: GRU of 1 layer of 5; 9 words of train.txt,valid.txt, case kept, "
+        "<eos> before each sentence, "
     )
     assert read in done.stderr
 

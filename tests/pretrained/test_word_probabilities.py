@@ -1,6 +1,7 @@
 """Words of sub-word models: against all continuations by brute force, a trained toy, and wordsprobability."""
 
 import json
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from word_tokenizers import END
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.pretrained.pieces import Pieces
+from tseval.pretrained.pieces import WHITE, Pieces
 from tseval.pretrained.word_probabilities import WordMarks, corrections, find_marks, read_to_the_end
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.scorers import scorer_for
@@ -532,3 +533,7 @@ def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_
     assert "white_space" not in open_model(f"hf:{path}").card.protocol
     with pytest.raises(ModelError, match=r"white_space=kept: .* cannot correct word .*\n.*words=pieces"):
         open_model(f"hf:{path}", {"white_space": "kept"})
+
+
+def test_white_space_is_all_that_unicode_has():
+    assert WHITE.tolist() == [code for code in range(sys.maxunicode + 1) if chr(code).isspace()]

@@ -109,9 +109,8 @@ def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
 def test_a_field_that_is_added_and_an_edited_seal_are_named(path):
     manifest = manifest_of(path)
     write(path, manifest | {"verified": True, "device": "tpu"})
-    assert "was edited: the values of the keys `device`, `verified` are not what tseval wrote" in refusals(
-        path
-    )
+    said = refusals(path)
+    assert "was edited: the values of the keys `device`, `verified` are not what tseval wrote" in said
     write(path, with_change(manifest, "seal.manifest", "0" * 64))
     assert "was edited: the value of the key `seal` is not what tseval wrote" in refusals(path)
 
@@ -209,9 +208,8 @@ def test_every_edit_of_an_interrupted_runs_manifest_is_refused(begun):
         with pytest.raises(RunError) as caught:
             start_run(begun, make_key(SUITE), resume=True)
         if where[0] != "seal":
-            assert f"was edited: the value of the key `{where[0]}` is not what tseval wrote" in str(
-                caught.value
-            )
+            said = str(caught.value)
+            assert f"was edited: the value of the key `{where[0]}` is not what tseval wrote" in said
 
 
 def test_what_one_model_scored_is_not_taken_for_anothers(begun):

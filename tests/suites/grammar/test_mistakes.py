@@ -128,7 +128,7 @@ def test_a_sentence_that_ends_in_a_mark_of_another_script_is_ended_twice(tmp_pat
         ([("a .", "b ."), ("b .", "a .")], "2 of 2 pairs of 'good > bad' contradict each other: 'a .'"),
         (
             [("caf\u00e9 .", "cafe\u0301 .")],
-            "character 4 is a composed letter in one sentence and a decomposed one",
+            "character 4 is a composed letter in one sentence and a decomposed one in the other",
         ),
     ],
 )
@@ -151,7 +151,8 @@ def warnings_of_run(path, folder):
     [
         (
             [("the author\u200b laughs", "the author laughs"), ("the pilots laugh", "the pilots laughs")],
-            "'pairs': 1 of 2 pairs of 'good > bad' look the same: character 11 of one sentence is U+200B",
+            "'pairs': 1 of 2 pairs of 'good > bad' look the same: "
+            "character 11 of one sentence is U+200B (zero width space)",
         ),
         (
             [("the author laughs", "the author laugh"), ("the author laugh", "the author laughs")],

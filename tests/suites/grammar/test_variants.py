@@ -77,7 +77,8 @@ def lint(folder, text, suite=None):
         (
             ONE + "---\ngood: the {{ s }} сор\nbad: the {{ s }} cop\n",
             "case.jinja:8: error",
-            "character 12 is U+0441 (cyrillic small letter es) in one sentence and U+0063 (latin small",
+            "character 12 is U+0441 (cyrillic small letter es) in one sentence "
+            "and U+0063 (latin small letter c) in the other",
         ),
         (
             ONE + "---\ngood: the {{ s }} lau\u200cghs\nbad: the {{ s }} laughs\n",
