@@ -32,7 +32,7 @@ NOT_DETECTABLE = (
     "false facts about licence, training data, seeds, authors and dates",
     "the choice of the best seed, if the author does not mention the other seeds",
     "changed log-probabilities that are plausible, if nobody scores the sentences again with the model",
-    "numbers of another model, if the forger adds larger random changes than those of rounding",
+    "numbers that the forger copied from another model, with random changes larger than rounding errors",
 )
 
 
