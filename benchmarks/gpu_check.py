@@ -121,6 +121,7 @@ MODELS = (
     ("llama", "Llama 135M", (30, 576, 9), 49_152, BOTH),
     ("llama", "Llama 1.3B", (24, 2_048, 16), 32_000, BOTH[1:]),
 )
+FEW_FOR_LSTM, FEW_FOR_TRANSFORMERS = 300, 64  # sentences of a rehearsal, whose speeds do not matter
 tokenizer_of = cache(causal_tokenizer)
 PEERS = {"lm-eval": "lm_eval", "minicons": "minicons"}
 
@@ -160,8 +161,14 @@ class Page:
         if not self.failures:
             meaning = f"This means that no difference on this page exceeds its limit. {meaning}"
         parts = [f"# The check on {machine(self.device)}\n", verdict, "", meaning]
+        if self.small:
+            parts.append(
+                f"\nThis is a rehearsal with tiny models and few sentences: {FEW_FOR_LSTM} for the LSTM, and "
+                f"{FEW_FOR_TRANSFORMERS} for GPT-2. Sizes of models and numbers of sentences below are those "
+                "of the full check."
+            )
         if self.device.type == "cpu":
-            parts.append("This is a rehearsal on a CPU, of tiny models: its speeds say nothing of a GPU.")
+            parts.append("\nThe check ran on a CPU, so its speeds say nothing about a GPU.")
         for part, rows in self.rows.items():
             parts.append(f"\n## {part.capitalize()}\n\n{EXPLANATIONS[part]}\n")
             parts.append(tabulate(rows, headers="keys", tablefmt="github", disable_numparse=True))
@@ -314,7 +321,7 @@ def measure_speed(page: Page, folder: Path) -> None:
     path, device = folder / "lstm.pt", page.device
     make_checkpoint(path, *((2_000, 32, 32, 2) if page.small else (50_000, 650, 650, 2)))
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
-    sentences = spread(sentences, 300) if page.small else sentences
+    sentences = spread(sentences, FEW_FOR_LSTM) if page.small else sentences
     for precision in ("float32", "bfloat16"):
         lstm = NativeModel("lstm", load_checkpoint(path), device, precision)
         logprobs_of(lstm, sentences.slice(0, 16_384))
@@ -322,7 +329,7 @@ def measure_speed(page: Page, folder: Path) -> None:
         score = partial(logprobs_of, lstm, sentences)
         speed_of(page, f"LSTM 2×650, V = 50,000, {precision}", len(sentences), score, rival)
     del lstm, score
-    texts = even_sentences(64 if page.small else 8_192)
+    texts = even_sentences(FEW_FOR_TRANSFORMERS if page.small else 8_192)
     strings = pa.array(texts, pa.string())
     for kind, name, sizes, vocabulary, types in MODELS[: 1 if page.small else None]:
         for dtype in types:

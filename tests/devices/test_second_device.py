@@ -68,7 +68,8 @@ def test_the_check_of_a_gpu_is_rehearsed_on_a_cpu(tmp_path):
     page, found = (tmp_path / "check.md").read_text(), json.loads((tmp_path / "check.json").read_text())
     assert page == result.stdout.removesuffix("\n")
     assert "Everything holds." in page
-    assert "This is a rehearsal on a CPU" in page
+    assert "This is a rehearsal with tiny models and few sentences" in page
+    assert "The check ran on a CPU, so its speeds say nothing about a GPU." in page
     assert found["failures"] == []
     assert {*found["parts"]} == {"scores", "output", "speed", "training", "commands"}
     against_others = [row["what"] for row in found["parts"]["scores"] if "against" in row["what"]]
