@@ -7,7 +7,7 @@ run.table()        # pandas DataFrame, one row per construction
 run.verdicts       # one row per contrast, all features
 tseval.table([run, "bhatt2020"]), tseval.compare(run, "runs/b"), tseval.report("runs")
 
-Errors other than `TsevalError` stand in `tseval.errors`; `tseval.testing` checks adapters.
+`tseval.errors` has the other errors. `tseval.testing` checks adapters.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "table",
 ]
 
-# Public name to (module, name there): imported on first use, so that `import tseval` stays quick.
+# Public name to (module, name in it). Imported on first use, so that `import tseval` stays quick.
 _PUBLIC = {
     "Case": ("tseval.items", "Case"),
     "Contrast": ("tseval.questions", "Contrast"),
@@ -77,21 +77,21 @@ _PUBLIC = {
 
 
 def __dir__() -> list[str]:
-    """Name what is public, for completion."""
+    """Return the public names, for completion."""
     return __all__
 
 
-if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
+if not TYPE_CHECKING:  # a type checker that sees this accepts every misspelt name
 
     class _Room(ModuleType):
-        """The room `tseval.report`, which is called as the public function of the same name."""
+        """The package `tseval.report`, which is also callable as the public function of the same name."""
 
         def __call__(self, *given: object, **named: object) -> object:
             """Return what the function `report` returns."""
             return import_module(_PUBLIC["report"][0]).report(*given, **named)
 
     class _Face(ModuleType):
-        """The package: Python sets a room as its attribute when the room is first imported."""
+        """The type of the package `tseval`, which makes its subpackage `report` callable."""
 
         def __setattr__(self, name: str, value: object) -> None:
             if name == "report" and isinstance(value, ModuleType):
@@ -102,11 +102,11 @@ if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt n
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
-            # Reading the installed metadata takes longer than all else that `tseval --help` does.
+            # Reading the installed metadata takes longer than the rest of `tseval --help`.
             return import_module("importlib.metadata").version("tseval")
         if name not in _PUBLIC:
             raise AttributeError(f"module 'tseval' has no attribute {name!r}")
         module, inner = _PUBLIC[name]
-        if name == "report":  # the room, imported or not, so that the name means one object at any time
+        if name == "report":  # the subpackage, imported or not, so that the name always means the same object
             return import_module("tseval.report")
         return getattr(import_module(module), inner)

@@ -1,4 +1,4 @@
-"""`python -m tseval`."""
+"""Entry point of `python -m tseval`."""
 
 from tseval.cli import main
 

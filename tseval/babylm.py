@@ -1,13 +1,13 @@
-"""BabyLM's zero-shot tasks (Choshen et al. 2026) as suites, and the predictions that its pipeline collects.
+"""BabyLM's zero-shot tasks (Choshen et al. 2026) as suites, and predictions in the format of its pipeline.
 
-The protocol is that of its evaluation pipeline of 2025 and 2026, `sentence_zero_shot`. docs/babylm.md says
-what each task compares, and what shows that the predictions are the same.
+The protocol is that of BabyLM's evaluation pipeline of 2025 and 2026, `sentence_zero_shot`. docs/babylm.md
+describes what each task compares, and how we checked that the predictions are the same.
 
-The first of several equal scores is chosen, as in the pipeline: where the right one is among them, a tie is
-right. The verdicts of the run count it as wrong, as everywhere in tseval.
+If several options have the same score, the first is chosen, as in the pipeline. The right option comes
+first, so a tie with it counts as right. The verdicts of the run count it as wrong, as everywhere in tseval.
 
 The pipeline's `collate_preds` reads `OUT/MODEL/REVISION/zero_shot/BACKEND/TASK/FOLDER/predictions.json`.
-Beside it stands the run that the predictions follow from.
+The run from which the predictions were computed is in the same folder.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ COMPS_FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the texts of a choice."""
+    """One of the options of an item."""
 
-    prefix: str  # what is given, as it stands before the rest; empty where the whole text is compared
-    rest: str  # what is compared
-    answer: str  # what the pipeline writes down where this one is chosen
+    prefix: str  # text before the compared part; empty if the whole text is compared
+    rest: str  # the compared part
+    answer: str  # what the pipeline writes if this option is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +71,27 @@ class Choice:
     """One item of a task."""
 
     place: str  # `file:line`, for messages
-    subset: str  # over which accuracy is counted first; the `UID` of the pipeline
-    options: tuple[Candidate, ...]  # the right one first
-    ratio: float | None = None  # how often people chose the first, where that is known
+    subset: str  # accuracy is computed per subset; the pipeline calls it `UID`
+    options: tuple[Candidate, ...]  # the right option comes first
+    ratio: float | None = None  # share of people who chose the first option, if known
 
 
 def read_blimp_pair(place: str, record: DataRecord, stem: str) -> Choice:
-    """Read a pair of filtered BLiMP, or of its supplement, whose records name no paradigm."""
+    """Read a pair of filtered BLiMP, or of its supplement, whose records have no paradigm."""
     subset = text_of(place, record, "UID") if "field" in record else stem
     texts = [text_of(place, record, name) for name in ("sentence_good", "sentence_bad")]
     return Choice(place, subset, tuple(Candidate("", text, text) for text in texts))
 
 
 def read_ewok_line(place: str, record: DataRecord, stem: str) -> Choice:
-    """Read half an item of EWoK, two targets after the first context; the other half has its own line."""
+    """Read half an item of EWoK: two targets after the first context. The other half has its own line."""
     context, subset = text_of(place, record, "Context1"), text_of(place, record, "Domain")
     targets = [f" {text_of(place, record, name)}" for name in ("Target1", "Target2")]
     return Choice(place, subset, tuple(Candidate(context, target, target) for target in targets))
 
 
 def read_boxes(place: str, record: DataRecord, stem: str) -> Choice:
-    """Read an item of entity tracking: what a box contains, after so many operations."""
+    """Read an item of entity tracking: the contents of a box after a number of operations."""
     prefix, options = text_of(place, record, "input_prefix"), record.get("options")
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
         raise SuiteError(f"{place}: the key 'options' should be a list of texts, not {options!r}")
@@ -116,7 +116,7 @@ def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
 
 
 def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
-    """Read a property after two concepts."""
+    """Read a pair of COMPS: one property after each of two concepts."""
     if stem not in COMPS_FILES:
         known = ", ".join(COMPS_FILES)
         raise SuiteError(
@@ -131,21 +131,21 @@ def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
 
 
 BABYLM_SOURCE = "Choshen et al. 2026, BabyLM Turns 4 and Goes Multilingual, arXiv 2602.20092"
-BOX_SPLITS = ("regular_", "ambiref_", "move_contents_")  # of entity tracking, each counted once
+BOX_SPLITS = ("regular_", "ambiref_", "move_contents_")  # prefixes of the splits of entity tracking
 
 
 @dataclass(frozen=True, slots=True)
 class BabylmTask:
     """A task of the pipeline."""
 
-    name: str  # as the pipeline calls it; two tasks may share a name
+    name: str  # the pipeline's name; two tasks may share a name
     full: str  # its folder in the full data
-    fast: str | None  # its folder in the data for checkpoints; None where it is not among them
+    fast: str | None  # its folder in the data for checkpoints, or None if it has none there
     read: Reader
 
     @property
     def correlates(self) -> bool:
-        """Whether probabilities are correlated with what people chose, and no answer is right."""
+        """Return whether the task correlates probabilities with people's choices and has no right answer."""
         return self.read is read_wug
 
 
@@ -166,12 +166,12 @@ class LoadedTask:
 
     task: BabylmTask
     folder: str
-    choices: Sequence[Choice]  # its items, subset by subset
-    suite: Suite  # the same as a suite: a case for each subset, its items in order
+    choices: Sequence[Choice]  # its items, ordered by subset
+    suite: Suite  # the same items as a suite, with a case for each subset
 
 
 def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
-    """Read all tasks of a folder of BabyLM's data, full or fast; name the folders that are not there."""
+    """Read all tasks in a folder of BabyLM's data, full or fast, and list the folders that are missing."""
     is_fast = any(
         (data / str(task.fast)).is_dir() for task in BABYLM_TASKS if task.fast not in {None, task.full}
     )
@@ -215,7 +215,7 @@ def _load(task: BabylmTask, folder: Path) -> LoadedTask:
 
 
 def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
-    """Make a case of a subset: the label `right` for the first option, `wrong 1` and so on for the others."""
+    """Make the case of a subset. The first option is labelled `right`, the others `wrong 1` and so on."""
     n_options = len(choices[0].options)
     for choice in choices:
         _check(choice, choices[0])
@@ -247,7 +247,7 @@ def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
 
 
 def _check(choice: Choice, first: Choice) -> None:
-    """Refuse an item that cannot be asked, or not like the others of its subset."""
+    """Refuse an item that cannot be scored, or has another number of options than its subset."""
     if len(choice.options) < 2 or len(choice.options) != len(first.options):
         raise SuiteError(
             f"{choice.place}: the item has {len(choice.options)} options, but the item at {first.place} has "
@@ -269,20 +269,20 @@ def _check(choice: Choice, first: Choice) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What came out of a task."""
+    """The predictions and the score of a task."""
 
-    predictions: Mapping[str, list[Answer]]  # subset to its answers, as the pipeline writes them
-    measure: str  # `accuracy`, or `spearman`: the rank correlation with what people chose
-    # Mean over the subsets, or over the splits of entity tracking and the subsets in each; a correlation is
-    # over all items, and None where all numbers of one side are equal.
+    predictions: Mapping[str, list[Answer]]  # subset to its answers, in the pipeline's format
+    measure: str  # `accuracy`, or `spearman`: the rank correlation with people's choices
+    # Mean accuracy of the subsets; for entity tracking, first of the subsets in a split, then of the splits.
+    # A correlation is over all items, and None if all numbers on one side are equal.
     score: float | None
-    subsets: Mapping[str, float]  # accuracy of each; none of a correlation
+    subsets: Mapping[str, float]  # accuracy of each subset; empty for a correlation
     n_items: int
-    n_tied: int  # of these, how many have another option as probable as the first, and none more probable
+    n_tied: int  # items where the first option is among several that are equally and most probable
 
 
 def predict(loaded: LoadedTask, run: Run) -> TaskResult:
-    """Choose the most probable option of every item, by a run on the suite of the task."""
+    """Choose the most probable option of every item, from a run on the suite of the task."""
     scored = ScoredSentences(run.load_sentences())
     answered, subsets, n_tied = {}, {}, 0
     first, human, model = 0, [], []
@@ -312,7 +312,7 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
 
 
 def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
-    """Return the log-probability of what is compared of every option, in nats, (items, options)."""
+    """Return the log-probability of the compared part of every option, in nats, (items, options)."""
     question = case.question
     assert isinstance(question, Regions)
     columns = [
@@ -326,26 +326,26 @@ def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
 
 
 def _mean(subsets: Mapping[str, float], splits: Sequence[str]) -> float:
-    """Average accuracies, those of subsets whose names begin alike first."""
+    """Average the accuracies: first within each split (subsets with the same prefix), then over splits."""
     groups = [[value for name, value in subsets.items() if name.startswith(split)] for split in splits]
     return float(np.mean([np.mean(values) for values in groups if values]))
 
 
 PREDICTIONS, SUMMARY, RUN = "predictions.json", "tseval.json", "run"
-# How the pipeline reads a text: special tokens are those that the tokenizer adds by itself, and white space
-# stays; a continuation is the sum over its pieces, and of a masked model one piece is masked at a time.
+# How the pipeline reads a text. Only the tokenizer adds special tokens, and white space is kept. The score
+# of a continuation is the sum over its pieces. Masked models mask one piece at a time.
 PIPELINE_OPTIONS = {
     "hf": {"bos": "tokenizer", "words": "pieces", "white_space": "kept"},
     "mlm": {"pll": "original", "white_space": "kept"},
     "seq2seq": {"score": "mask", "white_space": "kept"},
 }
-BACKENDS = {"mlm": "mlm", "seq2seq": "enc_dec_mask"}  # what the pipeline calls them; all others are causal
+BACKENDS = {"mlm": "mlm", "seq2seq": "enc_dec_mask"}  # the pipeline's names; all other schemes are `causal`
 
 
 def results_folder(out: Path, spec: str, revision: str) -> Path:
     """Return the folder of a model's zero-shot results, named as the pipeline names it."""
     scheme, _, rest = spec.rpartition(":")
-    # The pipeline, too, takes what follows the last period for an ending.
+    # The pipeline, too, treats the part after the last period as a file ending.
     function = file_and_function(spec)
     name = name_of_function(*function) if function else Path(rest).stem or Path(rest).resolve().stem
     return out / name / revision / "zero_shot" / BACKENDS.get(scheme, "causal")
@@ -353,15 +353,15 @@ def results_folder(out: Path, spec: str, revision: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """A task that can be scored, and nothing stands in its place."""
+    """A task that can be scored, and whose output folder holds no other predictions."""
 
     loaded: LoadedTask
     plan: Plan
-    place: Path  # of its predictions
+    place: Path  # folder for its predictions
 
 
 def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[PlannedTask]:
-    """Find out what must be scored, and refuse what cannot be, before anything is."""
+    """Plan the scoring of all tasks. Every task that cannot be scored is refused before scoring starts."""
     planned = []
     for loaded in tasks:
         plan = make_plan(model, loaded.suite)
@@ -381,7 +381,7 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
 
 
 def score_task(planned: PlannedTask, progress: Callable[[int, int], None] | None = None) -> TaskResult:
-    """Score a task, going on with what was scored before, and write its predictions."""
+    """Score a task, or continue an interrupted one, and write its predictions."""
     run = run_plan(planned.plan, planned.place / RUN, resume=True, progress=progress)
     result = predict(planned.loaded, run)
     _write(planned.place / PREDICTIONS, result)
@@ -389,7 +389,7 @@ def score_task(planned: PlannedTask, progress: Callable[[int, int], None] | None
 
 
 def write_summary(model: Model, results: Mapping[str, TaskResult], where: Path) -> None:
-    """Write the scores of tasks, by the name of their folder, and what they were made with."""
+    """Write the scores of tasks, by folder name, with the model and the protocol."""
     tasks = {
         folder: {
             result.measure: result.score,

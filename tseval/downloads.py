@@ -1,7 +1,7 @@
-"""Downloads within one deadline, from addresses that everybody sees.
+"""Downloads from public addresses within one deadline.
 
-A server that a stranger named may send a byte now and then, or headers without end. And an address of the
-user's own network may be asked for what only those within it may ask.
+The server may be chosen by a stranger. It may send a byte now and then, or endless headers, so the whole
+download has a deadline. An address in the user's own network may give access to internal services.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from http.client import HTTPMessage, HTTPResponse
 
 
-PRIVATE = "TSEVAL_PRIVATE_HOSTS"  # variable that names hosts of one's own network, with commas between
-ANSWER_SECONDS = 30  # without a byte
+PRIVATE = "TSEVAL_PRIVATE_HOSTS"  # variable with allowed hosts of the user's network, separated by commas
+ANSWER_SECONDS = 30  # longest time without a byte
 _BLOCK = 1 << 16
 
 
 class DownloadError(Exception):
-    """Says why something did not come."""
+    """The reason why a download failed."""
 
 
 def download(
@@ -40,18 +40,18 @@ def download(
     check: Callable[[str], object] | None = None,
     is_ours: bool = False,
 ) -> None:
-    """Write what is at an address into a file, no more than so many bytes.
+    """Download an address into a file, at most `most` bytes.
 
     Args:
         url: The address.
         into: The file.
-        most: Bytes that are read; there may be more.
-        seconds: In which all has to come, from the connection on.
-        check: Raises a ValueError where a redirection may not be followed.
-        is_ours: Whether the address is written in our own code, and may be anywhere.
+        most: Number of bytes to read; the rest is ignored.
+        seconds: Deadline for the whole download, from the connection on.
+        check: Called with the address of each redirection; raises a ValueError to refuse it.
+        is_ours: Whether the address comes from tseval's code. Such an address may be private.
 
     Raises:
-        DownloadError: It does not come, not in time, or the address is one of a private network.
+        DownloadError: The download failed or was too slow, or the address is in a private network.
     """
     work = _Download(url, into, most, check, is_ours)
     work.start()
@@ -67,7 +67,7 @@ def download(
 
 
 class _Download(threading.Thread):
-    """Reads in a thread that can be left behind: a look-up of a name knows no limit."""
+    """A download in a thread that can be abandoned, because a name look-up has no time limit."""
 
     def __init__(
         self, url: str, into: IO[bytes], most: int, check: Callable[[str], object] | None, is_ours: bool
@@ -93,7 +93,7 @@ class _Download(threading.Thread):
             self.failure = DownloadError(str(getattr(error, "reason", None) or error))
 
     def give_up(self) -> None:
-        """End the connection, so that the thread ends."""
+        """Close the connection, so that the thread ends."""
         self._given_up = True
         for one in self._sockets:
             with suppress(OSError):
@@ -101,7 +101,7 @@ class _Download(threading.Thread):
 
 
 def _connect(held: list[socket.socket], guarded: bool) -> Callable[..., socket.socket]:
-    """Return a connection to the very address that was checked: a name may mean another one next time."""
+    """Return a function that connects to the checked address; a second look-up could return another."""
 
     def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
         host, port = address
@@ -116,10 +116,10 @@ def _connect(held: list[socket.socket], guarded: bool) -> Callable[..., socket.s
 
 
 def _refuse_private(host: str, addresses: list[str]) -> None:
-    """Refuse a host of a private network, or of this machine, that the user does not name.
+    """Refuse a host of this machine or of a private network, unless the user allows it in `PRIVATE`.
 
     Raises:
-        ValueError: It is one.
+        ValueError: The host is one of these.
     """
     if host in {one.strip() for one in os.environ.get(PRIVATE, "").split(",")}:
         return
@@ -141,7 +141,7 @@ def _opened(kind: type[HTTPConnection], held: list[socket.socket], guarded: bool
 
 
 def _is_direct(request: urllib.request.Request) -> bool:
-    """Whether no proxy of the user's stands between, which alone would be connected to."""
+    """Return whether the request uses no proxy; with a proxy, the only connection is to the proxy."""
     return not request.has_proxy() and not getattr(request, "_tunnel_host", None)
 
 
@@ -164,7 +164,7 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows to no address that would not be asked in the first place."""
+    """A handler that checks the address of each redirection before it follows it."""
 
     def __init__(self, check: Callable[[str], object] | None) -> None:
         self._check = check

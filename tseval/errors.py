@@ -1,4 +1,4 @@
-"""The tree of errors: what is wrong, where, what to do next. Texts from outside on one line, made plain.
+"""The errors that users see, and functions that write their messages.
 
     TsevalError                 exit code 2: bad input or usage
     ├── GrammarError            a grammar or lexicon file; names file, line and fix
@@ -6,11 +6,11 @@
     ├── ModelError              a checkpoint or model specification that cannot be used
     ├── TrainingError           training text or settings that cannot be used
     ├── RunError                a run directory that cannot be read, written or resumed
-    ├── BoardError              a leaderboard file that does not hold what it should
-    ├── EvidenceError           evidence that a run's numbers do not follow from
-    └── LimitError              more than is read of a file; names the limit and how to raise it
+    ├── BoardError              a leaderboard file with wrong or missing content
+    ├── EvidenceError           evidence that does not match a run's numbers
+    └── LimitError              a file over a size limit; names the limit and how to raise it
 
-Anything else that reaches a user is a bug of ours.
+Any other exception that reaches a user is a bug in tseval.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LONGEST_MESSAGE = 480  # characters of a message, so that with what a command puts before it there are not 500
+LONGEST_MESSAGE = 480  # of a message; with the prefix that commands add, at most 500 characters
 
 
 class TsevalError(Exception):
-    """Bad input, said in one message: what is wrong, where, and what to do next.
+    """Bad input, explained in one message: what is wrong, where, and what to do next.
 
-    A message may quote what was read, which may be of any length: so it is shortened here.
+    The message may quote input of any length, so it is shortened here.
     """
 
     def __init__(self, message: str = ""):
@@ -48,7 +48,7 @@ class GrammarError(TsevalError):
         fix: What the author can do about it.
     """
 
-    others: tuple[GrammarError, ...] = ()  # what else is wrong with the same file
+    others: tuple[GrammarError, ...] = ()  # the other errors in the same file
 
     def __init__(
         self, message: str, path: Path | str | None = None, line: int | None = None, fix: str | None = None
@@ -75,25 +75,25 @@ class RunError(TsevalError):
 
 
 class BoardError(TsevalError):
-    """A leaderboard file that does not hold what it should."""
+    """A leaderboard file with wrong or missing content."""
 
 
 class EvidenceError(TsevalError):
-    """Evidence that cannot be read, or from which a run's numbers do not follow."""
+    """Evidence that cannot be read, or that does not match a run's numbers."""
 
 
 class AwayError(TsevalError):
-    """Something that lies elsewhere and cannot be had now: whether it is right cannot be said."""
+    """A remote resource that is not available now, so that tseval cannot check it."""
 
 
 class LimitError(TsevalError):
-    """More than is read of a file, unless the limit is raised (`tseval.files`)."""
+    """A file over a size limit, which the user can raise (`tseval.files`)."""
 
 
 def shortened(message: str, longest: int = LONGEST_MESSAGE) -> str:
-    r"""Cut what is long out of a message: the middle of its long lines, and of many lines.
+    r"""Shorten a message: cut out the middle of its long lines, and the middle lines if there are many.
 
-    A line begins with where and what, and ends with what was expected; what it quotes stands between.
+    The start of a line says what is wrong and where, and the end what was expected. Quotes are in the middle.
 
     >>> shortened("a.tsv:7: n is no whole number, but 'xxxxxxxxxxxxxxxxxxxxxxxxxx'\n  Correct it.", 60)
     "a.tsv:7: n is no whole number…xxxxxxxxxxxxxx'\n  Correct it."
@@ -104,7 +104,7 @@ def shortened(message: str, longest: int = LONGEST_MESSAGE) -> str:
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES - 3], "  …", *lines[-2:]]
     left, width = longest - len(lines), longest
-    for place, length in enumerate(sorted(map(len, lines))):  # short lines stay, long ones share what is left
+    for place, length in enumerate(sorted(map(len, lines))):  # short lines stay; long ones share the rest
         width = left // (len(lines) - place)
         if length > width:
             break
@@ -116,7 +116,7 @@ _MOST_LINES = 8
 
 
 def _cut(line: str, width: int) -> str:
-    """Cut a line nearer to its end."""
+    """Shorten a line: keep two thirds of the space for its start, and one third for its end."""
     if len(line) <= width:
         return line
     end = width // 3
@@ -124,7 +124,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Say why a file could not be used, without the number and the path that Python adds.
+    """Return the reason why a file could not be used, without the number and the path that Python adds.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "text.txt"))
     'No such file or directory'
@@ -133,7 +133,7 @@ def reason(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    r"""Return the first line of what an error says, or its type where it says nothing.
+    r"""Return the first line of an error's message, or the error's type if the message is empty.
 
     >>> first_line(ValueError("wrong type\nand more")), first_line(EOFError())
     ('wrong type', 'EOFError')
@@ -142,7 +142,7 @@ def first_line(error: Exception) -> str:
 
 
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:
-    """Say the nearest known name and list them all, for the second line of a message.
+    """Return the nearest known name and a list of all, for the second line of a message.
 
     >>> suggest("verbb", ["verb", "subject"], "Slots")
     "Did you mean 'verb'? Slots: subject, verb."
@@ -157,7 +157,7 @@ WIDTH = 100
 
 
 def one_line(value: object, name: str, *facts: str) -> str:
-    """Say on one line what a value is, by its type, its name (cut where too long) and facts; for `__repr__`.
+    """Describe a value on one line by its type, its name (shortened) and facts, for `__repr__`.
 
     >>> one_line(ValueError(), "marvin_linzen", "22 cases", "163,124 items")
     '<ValueError marvin_linzen: 22 cases, 163,124 items>'
@@ -170,7 +170,7 @@ def one_line(value: object, name: str, *facts: str) -> str:
 
 
 def as_html(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Show a value as a table of a notebook; for `_repr_html_`. Texts from outside are escaped.
+    """Return a value as an HTML table, for `_repr_html_` in notebooks. All texts are escaped.
 
     >>> as_html("one & two", ["case"], [["<b>"]])
     '<p>one &amp; two</p><table><tr><th>case</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
@@ -182,7 +182,7 @@ def as_html(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def counted(number: int, noun: str) -> str:
-    """Say how many.
+    """Return a number with its noun.
 
     >>> counted(1, "case"), counted(163124, "item")
     ('1 case', '163,124 items')
@@ -191,7 +191,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def quoted_text(text: str, room: int = 100) -> str:
-    """Quote a text from outside in a message, cut where it is long.
+    """Quote an input text in a message, and shorten it if it is long.
 
     >>> quoted_text("the author laughs ."), quoted_text("the author laughs .", 10)
     ("'the author laughs .'", "'the author…'")
@@ -200,16 +200,16 @@ def quoted_text(text: str, room: int = 100) -> str:
 
 
 def _within(text: str, room: int) -> str:
-    """Make a text fit; what cannot be printed becomes a question mark."""
+    """Shorten a text to fit. Characters that cannot be printed become question marks."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in text)
     return printable if len(printable) <= room else printable[: room - 1] + "…"
 
 
-# Marks that turn the direction of text and so can make a name read as another.
+# Marks that change the direction of text, and so can disguise a name as another.
 TURNS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def plain(text: str) -> str:
-    """Replace what is not text: control characters, line breaks, broken bytes, marks that turn it round."""
+    """Replace control characters, line breaks, lone surrogates and direction marks by U+FFFD."""
     odd = {mark for mark in set(text) if mark in TURNS or category(mark) in {"Cc", "Cs", "Zl", "Zp"}}
     return "".join("\ufffd" if mark in odd else mark for mark in text)

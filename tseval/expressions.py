@@ -1,8 +1,8 @@
-"""Regular expressions that a stranger may have written, matched in time that grows with the text alone.
+"""Regular expressions from untrusted sources, matched in linear time.
 
-The engine is RE2, which pyarrow brings along. It never goes back, as Python's own does: there an expression
-can be made so that a match takes for ever. What RE2 cannot do is refused by name. Letters, digits and white
-space are those of Unicode, as in Python.
+The engine is RE2, which pyarrow includes. It never backtracks. Python's own engine does, and some
+expressions make it run practically for ever. Expressions that RE2 does not support are refused with a
+reason. Letters, digits and white space are those of Unicode, as in Python.
 
 Source: github.com/google/re2/wiki/Syntax.
 """
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 LONGEST_EXPRESSION = 1_000  # characters
-_SHORT, _FEW_REPEATS = 100, 2  # letters of a word, and repetitions in an expression
-_REMEMBERED = 1 << 16  # words whose answer is remembered: few words are met more than once by chance
-# Classes of characters as RE2 knows them, inside brackets and outside.
+_SHORT, _FEW_REPEATS = 100, 2  # characters of a word, and repetitions in an expression
+_REMEMBERED = 1 << 16  # words whose result is cached
+# Character classes in RE2's syntax, inside and outside square brackets.
 _INSIDE = {"w": r"\p{L}\p{M}\p{N}_", "d": r"\p{Nd}", "s": r"\s\p{Z}"}
 _OUTSIDE = {name: f"[{members}]" for name, members in _INSIDE.items()} | {
     name.upper(): f"[^{members}]" for name, members in _INSIDE.items()
@@ -40,14 +40,14 @@ _REFUSED = (
 
 
 class PatternError(Exception):
-    """What is wrong with an expression."""
+    """An invalid or unsupported expression, with the reason."""
 
 
 def whole_matcher(expression: str) -> Callable[[str], bool]:
-    """Return what tells whether a whole text fits an expression.
+    """Return a function that checks whether an expression matches a whole text.
 
     Raises:
-        PatternError: It is none, or asks for what only an engine can do that goes back.
+        PatternError: The expression is invalid, or needs an engine that backtracks.
     """
     if len(expression) > LONGEST_EXPRESSION:
         raise PatternError(f"the expression has more than {LONGEST_EXPRESSION:,} characters")
@@ -58,8 +58,8 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
     translated = _translated(expression)
     whole = rf"\A(?:{translated})\z"
 
-    # A call of RE2 by way of pyarrow takes some dozen microseconds. Short words are matched by Python's own
-    # engine where that has nothing to go back to.
+    # A call of RE2 through pyarrow takes some dozen microseconds. So short words are matched by Python's own
+    # engine if the expression cannot make it backtrack for long.
     short = None if goes_back(expression, _FEW_REPEATS) else re.compile(expression)
 
     @lru_cache(maxsize=_REMEMBERED)
@@ -78,9 +78,9 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
 
 
 def goes_back(pattern: str, most_repeats: int) -> str | None:
-    """Say what could make Python's own engine go back for ever, if anything, where texts have few letters.
+    """Say which part of an expression could make Python's engine backtrack for ever; None if it is safe.
 
-    A repetition within a repetition doubles the work with each letter.
+    The texts are assumed to be short. A repetition within a repetition doubles the work with each character.
     """
     if len(pattern) > LONGEST_EXPRESSION:
         return f"Write at most {LONGEST_EXPRESSION:,} characters."
@@ -108,15 +108,15 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
 
 
 def _translated(expression: str) -> str:
-    """Write classes of characters out: RE2 takes letters for those of English."""
+    """Expand character classes to Unicode; those of RE2 know only ASCII."""
     found: list[str] = []
-    begun = -1  # where the brackets begin that are open
+    begun = -1  # where the open square bracket begins, or -1
     for part in re.findall(r"\\.|.", expression, re.DOTALL):
         inside = begun >= 0
         if part == "[" and not inside:
             begun = len(found)
             found.append(part)
-        elif part == "]" and inside and found[begun + 1 :] not in ([], ["^"]):  # first, it is a member
+        elif part == "]" and inside and found[begun + 1 :] not in ([], ["^"]):  # a first `]` is literal
             begun = -1
             found.append(part)
         elif part[0] == "\\" and inside and part[1:] in _INSIDE:

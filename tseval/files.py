@@ -1,10 +1,10 @@
-"""Files: read within limits, written whole or not at all, written where a user says, locked; our folders.
+"""Files: read within size limits, written atomically, and locked; also tseval's cache and data folders.
 
-How much is read of what others wrote: a limit for everything in a file that could grow without end.
+Input files come from others, so everything in them that could grow without end has a limit.
 
-What goes beyond one is refused, by a message that names the limit and how to raise it: by the environment
-variable `TSEVAL_LIMITS`, for every command and from Python, as in `TSEVAL_LIMITS=rows=50M,file_bytes=8G`. It
-is looked at whenever something is read. K, M and G are thousands, millions and thousands of millions.
+Input over a limit is refused, with a message that names the limit and how to raise it. To raise limits, set
+the environment variable `TSEVAL_LIMITS`, for example to `rows=50M,file_bytes=8G`. It holds for every command
+and for Python, and is read again whenever a file is read. K, M and G mean 10**3, 10**6 and 10**9.
 """
 
 from __future__ import annotations
@@ -41,42 +41,42 @@ _NUMBER = re.compile(r"([0-9]{1,15})([KMG]?)")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is read at most; docs/reliability.md says the same to users."""
+    """The size limits of input; docs/reliability.md documents them for users."""
 
-    file_bytes: int = 10**9  # of data (suites, treebanks, tables of examples), on disk and unpacked
-    rows: int = 3 * 10**6  # lines of a file of data; of a treebank, sentences
-    line_chars: int = 16 * 10**6  # of one line of data or of a text
-    document_bytes: int = 16 * 10**6  # of a file read as one piece: JSON, vocabularies
+    file_bytes: int = 10**9  # of a data file (suites, treebanks, tables of examples), on disk and unpacked
+    rows: int = 3 * 10**6  # lines of a data file; sentences of a treebank
+    line_chars: int = 16 * 10**6  # of one line of a data file or text
+    document_bytes: int = 16 * 10**6  # of a file that is read in one piece: JSON, vocabularies
     grammar_bytes: int = 1 << 20  # of a grammar, a lexicon or a recipe
-    text_bytes: int = 64 * 10**9  # of a text to train on or to parse, on disk and unpacked
-    ratio: int = 1000  # how many times as large as on disk a compressed file may be
-    depth: int = 100  # lists and mappings inside one another, in data in JSON
-    sentence_chars: int = 50_000  # of a sentence to be scored or read from a data set, or a line to be parsed
-    sentence_words: int = 10_000  # words, and lines about them, of a sentence in a treebank
-    columns: int = 2_000  # of a table, and names in one record of data
-    sheet_bytes: int = 200 * 10**6  # of a sheet of Excel's, unpacked
+    text_bytes: int = 64 * 10**9  # of a training text or a text to parse, on disk and unpacked
+    ratio: int = 1000  # largest factor by which a compressed file may grow when unpacked
+    depth: int = 100  # of nested lists and mappings in JSON data
+    sentence_chars: int = 50_000  # of a sentence to score or from a data set, or of a line to parse
+    sentence_words: int = 10_000  # words (and comment lines) of a sentence in a treebank
+    columns: int = 2_000  # of a table, or keys of one data record
+    sheet_bytes: int = 200 * 10**6  # of an Excel sheet, unpacked
     aliases: int = 100  # earlier names of one entry of a board
-    trial_seconds: int = 20  # for a tokenizer or a template of chats to be tried
-    trial_bytes: int = 15 * 10**8  # of memory for that: 260,000 pieces take less than one thousand million
+    trial_seconds: int = 20  # for trying out a tokenizer or a chat template
+    trial_bytes: int = 15 * 10**8  # memory for a trial; a tokenizer of 260,000 pieces needs less than 10**9
     download_seconds: int = 50  # for a download, from the connection to its last byte
-    answer_bytes: int = 10**6  # of an answer of a server that is asked
+    answer_bytes: int = 10**6  # of a server's answer
 
 
 def limits() -> Limits:
-    """Return the limits that hold now; a LimitError where `TSEVAL_LIMITS` cannot be read."""
+    """Return the current limits; raise a LimitError if `TSEVAL_LIMITS` is invalid."""
     return _parsed(os.environ.get(VARIABLE, ""))
 
 
 def beyond(limit: str, where: Path | str, excess: str) -> LimitError:
-    """Make the error that names a limit, and how to raise it.
+    """Make the error for exceeding a limit, with how to raise it.
 
-    `excess` says what is too much, without the limit: `the file has too many lines`.
+    `excess` says what is too large, without the limit: `the file has too many lines`.
     """
     return LimitError(f"{where}: {excess} (limit: {getattr(limits(), limit):,}).\n  {how_to_raise(limit)}")
 
 
 def how_to_raise(limit: str) -> str:
-    """Say how to raise a limit, for the second line of a message.
+    """Return the sentence that says how to raise a limit, for the second line of a message.
 
     >>> how_to_raise("rows")
     'If you need more, raise the limit: set TSEVAL_LIMITS=rows=6M in the environment.'
@@ -107,7 +107,7 @@ def _parsed(text: str) -> Limits:
 
 
 def _written(number: int) -> str:
-    """Write a number as it may stand in the variable.
+    """Write a number in the syntax of the variable.
 
     >>> _written(2_000_000_000), _written(2_097_152)
     ('2G', '2097152')
@@ -128,18 +128,18 @@ def file_sha256(path: Path) -> str:
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file to read its bytes; what `refuse_irregular` refuses is not opened.
+    """Open a regular file to read its bytes (see `refuse_irregular`).
 
     Raises:
-        OSError: It cannot be opened, or is no regular file; names `path`.
+        OSError: The file cannot be opened, or is no regular file; the error names `path`.
     """
-    if os.path.isdir(path):  # as the system says it
+    if os.path.isdir(path):  # the same error as the system's
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    refuse_irregular(path)  # looked at first: to open a device can do something
+    refuse_irregular(path)  # before opening: opening a device can have side effects
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     try:
-        refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced meanwhile
+        refuse_irregular(path, os.fstat(file.fileno()))  # again: the file may have been replaced in between
     except OSError:
         file.close()
         raise
@@ -147,10 +147,10 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 
 def refuse_irregular(path: Path, status: os.stat_result | None = None) -> None:
-    """Refuse to read a pipe, which would be waited for, or a device, which may never end; follow links.
+    """Refuse anything but a regular file: a pipe could block, and a device may never end. Links are followed.
 
     Raises:
-        OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
+        OSError: The path is not a regular file, does not exist, or is not accessible.
     """
     mode = (status or path.stat()).st_mode
     if not stat.S_ISREG(mode):
@@ -163,15 +163,15 @@ def read_bytes(path: Path, limit: str = "file_bytes") -> bytes:
     """Read a whole file, unpacked if its name ends in `.gz`.
 
     Raises:
-        LimitError: It has more bytes than the limit of that name.
-        OSError, EOFError, zlib.error: It cannot be read.
+        LimitError: The file has more bytes than the limit with the name `limit`.
+        OSError, EOFError, zlib.error: The file cannot be read.
     """
     with open_limited(path, limit) as file:
         return b"".join(iter(lambda: file.read(_BLOCK), b""))
 
 
 def open_limited(path: Path, limit: str = "file_bytes") -> io.BufferedReader:
-    """Open a file to read its bytes, unpacked if its name ends in `.gz`; as `read_bytes`, piece by piece."""
+    """Open a file like `read_bytes`, but to be read piece by piece."""
     file = open_regular(path)
     if os.fstat(file.fileno()).st_size > getattr(limits(), limit):
         file.close()
@@ -180,7 +180,7 @@ def open_limited(path: Path, limit: str = "file_bytes") -> io.BufferedReader:
 
 
 class _Limited(io.RawIOBase):
-    """The bytes of a file, up to a limit; unpacked if its name ends in `.gz`. Closes the file with itself."""
+    """A stream of a file's bytes, up to a limit, unpacked for `.gz`. Closing it closes the file."""
 
     def __init__(self, file: io.BufferedReader, path: Path, limit: str) -> None:
         self._file, self._path = file, path
@@ -211,9 +211,9 @@ class _Limited(io.RawIOBase):
 
 
 class _Packed:
-    """The bytes of a compressed file, and how many of them were taken.
+    """A stream of a compressed file's bytes, which counts the bytes that were read.
 
-    Few are given at once, so that what unpacks to too much is noticed early: at most a 64th of all so far.
+    Each read returns at most a 64th of all bytes so far, so that excessive unpacking is noticed early.
     """
 
     def __init__(self, file: io.BufferedReader) -> None:
@@ -228,25 +228,25 @@ class _Packed:
 
 
 def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator[str]:
-    """Yield the lines of an open text, none of them too long; with `rows` their number is limited too."""
+    """Yield the lines of an open text, with a limit on their length and, with `rows`, on their number."""
     longest, most = limits().line_chars, limits().rows if rows else sys.maxsize
     for number, line in enumerate(iter(partial(text.readline, longest + 1), ""), 1):
         if len(line) > longest:
             raise beyond("line_chars", f"{path}:{number}", "the line has too many characters")
         if number > most:
             raise beyond("rows", path, "the file has too many lines")
-        yield line.removeprefix("\ufeff") if number == 1 else line  # a mark of bytes is no part of a word
+        yield line.removeprefix("\ufeff") if number == 1 else line  # a byte order mark belongs to no word
 
 
 def write_whole(path: Path, content: Content, shared: bool = False) -> None:
-    """Write a file so that a reader finds the old one or the new one, even after a power cut.
+    """Write a file atomically: other processes see the old or the new file, even after a power cut.
 
-    It is written beside its place and moved there, with the rights of the file that it replaces. A partial
-    file that a kill left behind is overwritten or removed by the next attempt. Where others may write
-    the same file at once (`shared`), the partial file is this process's own.
+    The content is written to a partial file in the same folder and moved into place, with the permissions of
+    the file that it replaces. If a killed process left a partial file behind, the next attempt overwrites or
+    removes it. If others may write the same file at once (`shared`), each process has its own partial file.
 
     Raises:
-        OSError: Nothing was written, and no partial file stays; the error names `path`.
+        OSError: Nothing was written, and no partial file is left; the error names `path`.
     """
     own = f".{os.getpid()}" if shared else ""
     partial = path.with_name(f"{path.name}{own}{PARTIAL}")
@@ -268,7 +268,7 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
 
 @contextmanager
 def _claimed(path: Path, partial: Path) -> Iterator[None]:
-    """Lock a partial file of this process's own, and remove those that killed processes left beside it."""
+    """Lock this process's partial file, and remove partial files that killed processes left behind."""
     if os.name != "posix":  # an open file cannot be moved
         yield
         return
@@ -277,7 +277,7 @@ def _claimed(path: Path, partial: Path) -> Iterator[None]:
         for left in [entry for entry in path.parent.iterdir() if own.fullmatch(entry.name)]:
             if (held := take_lock(left)) is not None:
                 remove_lock(left, held)
-    while (held := take_lock(partial)) is None:  # another process is finding out whether it was left
+    while (held := take_lock(partial)) is None:  # another process is testing whether its owner was killed
         time.sleep(0.01)
     try:
         yield
@@ -286,10 +286,10 @@ def _claimed(path: Path, partial: Path) -> Iterator[None]:
 
 
 def write_output(path: Path, content: Content) -> None:
-    """Write a file that a user named, whole or not at all; links are followed, pipes written into.
+    """Write a file that a user named, atomically. Links are followed; pipes and devices are written into.
 
     Raises:
-        OSError: It cannot be written; names `path`.
+        OSError: The file cannot be written; the error names `path`.
     """
     with _naming(path):
         if _is_stream(path):
@@ -300,7 +300,7 @@ def write_output(path: Path, content: Content) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file that a user named; a RunError where it cannot be written."""
+    """Write a text file that a user named; raise a RunError if it cannot be written."""
     try:
         write_output(path, to_utf8(text))
     except OSError as error:
@@ -309,30 +309,30 @@ def write_text(path: Path, text: str) -> None:
 
 
 def to_utf8(text: str) -> bytes:
-    """Return the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
+    """Encode a text as UTF-8. Lone surrogates become question marks."""
     return text.encode(errors="replace")
 
 
 def cache_folder() -> Path:
-    """Name the folder of what can be made again: `$XDG_CACHE_HOME/tseval` or `~/.cache/tseval` on Linux."""
+    """Return the cache folder: `$XDG_CACHE_HOME/tseval` or `~/.cache/tseval` on Linux."""
     from platformdirs import user_cache_path  # noqa: PLC0415 - most commands need no folder
 
     return user_cache_path("tseval", appauthor=False)
 
 
 def data_folder() -> Path:
-    """Name the folder of fetched data: `$XDG_DATA_HOME/tseval` or `~/.local/share/tseval` on Linux."""
+    """Return the folder of downloaded data: `$XDG_DATA_HOME/tseval` or `~/.local/share/tseval` on Linux."""
     from platformdirs import user_data_path  # noqa: PLC0415 - most commands need no folder
 
     return user_data_path("tseval", appauthor=False)
 
 
 def take_lock(path: Path) -> int | None:
-    """Lock a file, made if it is missing; the system lets go when the process ends, however it ends.
+    """Lock a file, and create it if it is missing. The system releases the lock when the process ends.
 
     Returns:
-        The open file, which holds the lock until it is closed, here and in processes that inherited it; None
-        where another process holds it.
+        The open file, or None if another process holds the lock. The lock holds until the file is closed,
+        in this process and in the processes that inherited it.
     """
     while True:
         held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -347,8 +347,8 @@ def take_lock(path: Path) -> int | None:
 
 
 def _lock(file: int) -> bool:
-    """Lock an open file, unless another process has; where the system has no locks, nobody is kept out."""
-    with warnings.catch_warnings(action="ignore"):  # of a system without locks
+    """Lock an open file; return False if it is locked already. On systems without locks, return True."""
+    with warnings.catch_warnings(action="ignore"):  # filelock warns on systems without locks
         from filelock import lock_descriptor  # noqa: PLC0415 - slow to import, and tables need no lock
     try:
         return lock_descriptor(file, blocking=False)
@@ -360,7 +360,7 @@ def _lock(file: int) -> bool:
 
 @contextmanager
 def locked(path: Path, taken: TsevalError) -> Iterator[None]:
-    """Hold a lock for a while; raise what is `taken` to mean that another process holds it."""
+    """Hold a lock during a with block; raise `taken` if another process holds it."""
     if (held := take_lock(path)) is None:
         raise taken
     try:
@@ -370,11 +370,11 @@ def locked(path: Path, taken: TsevalError) -> Iterator[None]:
 
 
 def remove_lock(path: Path, held: int) -> None:
-    """Let go of a lock, and remove its file."""
-    if os.name == "posix":  # removed first: once we let go, the file may be another's lock
+    """Release a lock and remove its file."""
+    if os.name == "posix":  # remove first: after the release, the file may be another process's lock
         path.unlink(missing_ok=True)
         os.close(held)
-    else:  # a file that is open cannot be removed: not ours before, not another's after
+    else:  # an open file cannot be removed here; fails if another process has locked it again
         os.close(held)
         with suppress(OSError):
             path.unlink()
@@ -382,7 +382,7 @@ def remove_lock(path: Path, held: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Let an error of the system name the file that was asked for."""
+    """Make system errors name the path that the caller gave."""
     try:
         yield
     except OSError as error:
@@ -397,10 +397,10 @@ def _put(content: Content, file: IO[bytes]) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether a path is to be written into, not replaced: a pipe, a device, a name of an open file."""
+    """Return whether a path must be written into, not replaced: a pipe, a device or an open file's name."""
     link = path
     # Under /dev and /proc a name (/dev/stdout) may stand for a file that is open elsewhere.
-    for _ in range(40):  # as many links as Linux follows
+    for _ in range(40):  # the number of links that Linux follows
         if os.path.abspath(link).startswith(("/dev/", "/proc/")):
             return True
         if not link.is_symlink():
@@ -410,7 +410,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def sync_directory(path: Path) -> None:
-    """Make renames in a directory last, where the system opens directories."""
+    """Make renames in a directory durable, on systems that can open directories."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)

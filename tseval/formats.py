@@ -1,4 +1,4 @@
-"""JSON, YAML and JSON lines, read and held to dataclasses."""
+"""Readers of JSON, YAML and JSON lines, which check the content against dataclasses."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 
 class ContentError(Exception):
-    """A file that does not hold what it should; says it as `models[0].name: is missing`."""
+    """A file with wrong content; the message reads like `models[0].name: is missing`."""
 
-    def __init__(self, what: str, where: str | None = None):  # None where the file is not read at all
+    def __init__(self, what: str, where: str | None = None):  # None if the file as a whole is unreadable
         super().__init__(what if where is None else f"{where}: {what}")
         self.what, self.where = what, where
 
@@ -48,8 +48,8 @@ def read_json(file: Path) -> Json:
     """Read a JSON file.
 
     Raises:
-        OSError, LimitError: It cannot be read, or is too large.
-        ContentError: It is no JSON.
+        OSError, LimitError: The file cannot be read, or is too large.
+        ContentError: The file is not JSON.
     """
     try:
         return parse_json(read_bytes(file, "document_bytes").decode())
@@ -58,12 +58,12 @@ def read_json(file: Path) -> Json:
 
 
 def parse_json(text: str) -> Json:
-    """Read JSON in which no object says one thing twice: each reader could believe another one."""
+    """Parse JSON, and refuse duplicate keys, because programs differ in which of the two values they use."""
     try:
         return json.loads(text, object_pairs_hook=_each_once)  # type: ignore[no-any-return]
     except (json.JSONDecodeError, _TwiceError):
         raise
-    except ValueError:  # Python reads no number that is longer, since it would take long
+    except ValueError:  # Python refuses longer numbers, because converting them is slow
         most = sys.get_int_max_str_digits()
         raise ValueError(f"a whole number has more than {most:,} digits") from None
 
@@ -85,14 +85,14 @@ MOST_DIGITS = 100
 
 
 def read_yaml(file: Path) -> Json:
-    """Read a YAML file as plain data that stands where it is read.
+    """Read a YAML file as plain data, without constructs that mislead people.
 
-    There are no aliases, a few of which can stand for billions of values, no merged mappings, and no key
-    appears twice: of two, people see the first and programs the last.
+    Aliases are refused, because a few of them can expand to billions of values. Merged mappings are refused,
+    and so are duplicate keys: people see the first of two, and programs use the last.
 
     Raises:
-        OSError, LimitError: It cannot be read, or is too large.
-        ContentError: It is no YAML, or has one of these.
+        OSError, LimitError: The file cannot be read, or is too large.
+        ContentError: The file is not YAML, or has one of these.
     """
     import yaml  # noqa: PLC0415 - most commands read none
 
@@ -103,9 +103,9 @@ def read_yaml(file: Path) -> Json:
         raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
 
 
-@lru_cache(maxsize=512)  # the entries of a leaderboard are read several times in one command
+@lru_cache(maxsize=512)  # entries of a leaderboard are read several times in one command
 def _root_of(text: str) -> Node | None:
-    """Parse a document, and refuse what does not stand where it is read."""
+    """Parse a document, and refuse aliases, merged mappings and duplicate keys."""
     import yaml  # noqa: PLC0415 - most commands read none
 
     if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
@@ -117,7 +117,7 @@ def _root_of(text: str) -> Node | None:
 
 
 def _refuse_ambiguous(root: Node) -> None:
-    """Refuse keys that appear twice, merged mappings, and numbers too long to be shown."""
+    """Refuse duplicate keys, merged mappings, and numbers too long to print."""
     from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
 
     left = [root]
@@ -126,7 +126,7 @@ def _refuse_ambiguous(root: Node) -> None:
         if isinstance(node, SequenceNode):
             left += node.value
         elif isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:int":
-            if len(node.value) > MOST_DIGITS:  # Python prints no such number
+            if len(node.value) > MOST_DIGITS:  # Python cannot print such a number
                 line = f"line {node.start_mark.line + 1}"
                 raise ContentError(f"a whole number has more than {MOST_DIGITS} digits ({line})")
         elif isinstance(node, MappingNode):
@@ -144,15 +144,15 @@ def _refuse_ambiguous(root: Node) -> None:
                 left += [key, value]
 
 
-# What the library lets pass where a value is not what its tag says, as in `!!timestamp x` and `!!bool x`.
+# Errors that PyYAML lets through if a value does not fit its tag, as in `!!timestamp x` and `!!bool x`.
 _OF_VALUES = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError)
 
 
 def checked(content: object, kind: type[T]) -> T:
-    """Turn plain data into a dataclass, or another type; fields that it does not know are left out.
+    """Convert plain data into a dataclass, or another type; unknown fields are ignored.
 
     Raises:
-        ContentError: A field is missing or of another type; says which.
+        ContentError: A field is missing or has the wrong type; the message names it.
     """
     try:
         return msgspec.convert(content, kind)
@@ -169,8 +169,8 @@ def checked(content: object, kind: type[T]) -> T:
     raise explained
 
 
-# How the library puts it: "Expected `str | null`, got `int` - at `$.rows[0].accuracy[...]`", and of the keys
-# of a mapping "at `key` in `$.rows`". In brackets stands a number, or three dots for some key.
+# Form of msgspec's messages: "Expected `str | null`, got `int` - at `$.rows[0].accuracy[...]`", and for the
+# keys of a mapping "at `key` in `$.rows`". Brackets hold a number, or three dots for some key.
 _SAID = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _UNKNOWN_VALUE = "Invalid enum value "
@@ -187,7 +187,7 @@ _KINDS = {
 
 
 def _explained(content: object, kind: type[T], said: str) -> ContentError:
-    """Put what the library says into our words, with the value that it does not show."""
+    """Translate a message of msgspec, and add the wrong value, which msgspec does not show."""
     what, key, path = _SAID.fullmatch(said).groups(default="")  # type: ignore[union-attr]
     where, value = "", content
     for step in _STEP.finditer(path):
@@ -210,13 +210,13 @@ def _explained(content: object, kind: type[T], said: str) -> ContentError:
     expected = _EXPECTED.fullmatch(what)
     assert expected is not None, said
     kinds = [_KINDS[one] for one in expected[1].split(" | ") if one != "null"]
-    named = where and not where.endswith("]")  # an entry of a list, or all, may be long
+    named = where and not where.endswith("]")  # an entry of a list, or the whole file, may be long
     shown = f", not {json.dumps(value, default=str)[:60]}" if named else ""
     return ContentError(f"should be {' or '.join(kinds)}{shown}", where or "the file")
 
 
 def _wrong_entry(content: object, kind: type[T], said: str, mapping: dict[str, object]) -> str:
-    """Find the first entry of a mapping that is wrong: with all others left out, the same is said."""
+    """Find the first wrong entry of a mapping: the one that alone causes the same error message."""
     entries = dict(mapping)
     for name, value in entries.items():
         mapping.clear()
@@ -236,17 +236,17 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def bare_name(path: Path) -> str:
-    """Name a file without `.gz`."""
+    """Return the name of a file without `.gz`."""
     return path.name.removesuffix(".gz")
 
 
 def stem_of(path: Path) -> str:
-    """Name a file without its endings: it stands in for what its records do not say."""
+    """Return the name of a file without its endings; it is used if its records have no name."""
     return bare_name(path).partition(".")[0]
 
 
 def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, str]]:
-    """Yield every line of a text with its place, `file:line`; blank ones are passed over."""
+    """Yield every line of a text with its place, `file:line`, without blank lines."""
     for number, line in numbered_lines(path, encoding=encoding):
         if line.strip():
             yield f"{path}:{number}", line
@@ -255,10 +255,10 @@ def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, str]]:
 def numbered_lines(
     path: Path, limit: str = "file_bytes", rows: bool = True, encoding: str = UTF_8
 ) -> Iterator[tuple[int, str]]:
-    """Yield every line of a text with its number, from 1, without its end; reads no more than it gives.
+    """Yield every line of a text with its number, from 1, and without its line end, reading block by block.
 
-    What begins with a mark of UTF-16 is read as such, whatever the encoding. `limit` names that on bytes;
-    with `rows` the number of lines is limited too.
+    A file that begins with a byte order mark of UTF-16 is read as UTF-16, whatever `encoding` is. `limit`
+    names the limit on bytes; with `rows`, the number of lines is limited too.
     """
     within, number = limits(), 0
     for block in _blocks(path, limit, within, encoding):
@@ -270,7 +270,7 @@ def numbered_lines(
 
 
 def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[list[str]]:
-    """Yield the lines of a text, many at once: to decode each by itself would take longer."""
+    """Yield the lines of a text in blocks, because decoding each line by itself is slower."""
     number, start = 0, 0
     with _reading(path), open_limited(path, limit) as file:
         read = _in_utf8(path, file, encoding)
@@ -288,17 +288,17 @@ def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[l
                     "  Save the file as UTF-8. If the file is a table, you can name its encoding instead: "
                     "--columns encoding=latin-1."
                 ) from None
-            # No character has more than four bytes.
+            # A character has at most four bytes.
             if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
                 raise beyond("line_chars", f"{path}, after line {number}", "a line has too many characters")
             if lines[-1] == "":
-                lines.pop()  # what stands behind the end of the last line
+                lines.pop()  # the empty text after the last line end
             number, start = number + len(lines), start + len(whole)
             yield lines
 
 
 def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[], bytes]:
-    """Return what reads a text block by block in UTF-8; nothing where it ends."""
+    """Return a function that reads a text block by block as UTF-8, and returns b"" at the end."""
     if file.peek(2)[:2] in _MARKS:
         encoding = "utf-16"
     if encoding == UTF_8:
@@ -307,7 +307,7 @@ def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[],
 
     def read() -> bytes:
         text, block = "", b"?"
-        while not text and block:  # a block may hold half a character alone
+        while not text and block:  # a block may hold only half a character
             block = file.read(_BLOCK)
             try:
                 text = decoder.decode(block, final=not block)
@@ -322,7 +322,7 @@ def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[],
 
 
 def known_encoding(name: str) -> str:
-    """Hold the name of an encoding of text to those that there are."""
+    """Return the standard name of a text encoding; refuse unknown names."""
     try:
         if (found := codecs.lookup(name)) and found._is_text_encoding:
             return UTF_8 if found.name == "utf-8" else found.name
@@ -360,7 +360,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]]:
-    """Yield every record of a file of JSON lines with its place."""
+    """Yield every record of a JSON Lines file with its place."""
     most = limits().columns
     for place, line in read_lines(path, encoding):
         record = parse_data(line, place)
@@ -375,12 +375,12 @@ def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]
 
 
 def parse_data(text: str, place: str) -> Json:
-    """Read JSON whose texts are sentences, names and features; refuse what is none, or too deep."""
+    """Parse one JSON record of data; refuse invalid or too deeply nested JSON and lone surrogates."""
     try:
         value = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise SuiteError(f"{place}: no JSON ({error})") from None
-    # Most records are flat: to look for the limit takes longer than to see that.
+    # Most records are flat. This count is faster than a look-up of the limit.
     nested = text.count("[") + text.count("{")
     if nested > 1 and nested > limits().depth and _is_deeper(value, limits().depth):
         raise beyond("depth", place, "too many lists and mappings are nested in one another")
@@ -397,7 +397,7 @@ def parse_data(text: str, place: str) -> Json:
 
 
 def _is_deeper(value: Json, most: int) -> bool:
-    """Return whether lists and mappings are nested more deeply than they should."""
+    """Return whether lists and mappings are nested more than `most` levels deep."""
     level = [value]
     for _ in range(most + 1):
         lists = [inner for one in level if isinstance(one, list) for inner in one]
@@ -408,7 +408,7 @@ def _is_deeper(value: Json, most: int) -> bool:
 
 
 def is_count(text: str) -> bool:
-    """Whether a cell is a whole number from 0 on, of a size that can be kept."""
+    """Return whether a cell is a whole number from 0 on that fits 64 bits."""
     return text.isdecimal() and len(text) <= 18
 
 
@@ -423,5 +423,5 @@ def whole_number(place: str, name: str, text: str) -> int:
 
 
 def fits(number: int) -> bool:
-    """Whether a whole number can be kept in a column."""
+    """Return whether a whole number fits a column (64 bits)."""
     return -(2**63) <= number < 2**63

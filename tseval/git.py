@@ -1,8 +1,8 @@
-"""Ask git about a folder that a stranger may have sent, and obey nothing that lies in the folder.
+"""Queries to git about an untrusted folder, without running anything that the folder contains.
 
-A repository names programs that git runs: in its configuration (`core.fsmonitor`, `gpg.program`, filters,
-other configurations) and among its hooks. So git never sees it. A repository of our own answers: it is made
-for the occasion, holds a copy of the references and of the index, and borrows the objects.
+A repository can name programs that git runs: in its configuration (`core.fsmonitor`, `gpg.program`, filters,
+included configurations) and as hooks. So git never opens it directly. Instead, tseval makes a temporary
+repository that copies the references and the index, and shares the objects.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-SECONDS = 40  # for one answer: a repository may hold a pipe, which git would wait for
+SECONDS = 40  # for one answer; a repository may hold a pipe, on which git would wait
 _MOST_REFERENCES = 100_000
 _REFERENCE_BYTES = 4_096
-# What a repository may ask for that is a form of storage and no program.
+# The only configuration that is taken over: the hash algorithm, which names no program.
 _FORMS = re.compile(rb"^\s*(objectformat)\s*=\s*(sha1|sha256)\s*$", re.IGNORECASE | re.MULTILINE)
 _OTHER_REFERENCES = re.compile(rb"^\s*refstorage\s*=\s*(?!files)", re.IGNORECASE | re.MULTILINE)
 _OURS = {
@@ -38,7 +38,7 @@ _OURS = {
     "GIT_PROTOCOL_FROM_USER": "0",
     "GIT_PAGER": "cat", "LC_ALL": "C",
 }  # fmt: skip
-# Said once more where git would believe it before anything else.
+# Repeated as options, because these have precedence over every configuration.
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=" + os.devnull, "core.untrackedCache=false",
              "log.showSignature=false", "diff.ignoreSubmodules=all", "safe.bareRepository=explicit",
              "submodule.recurse=false", "protocol.allow=never",
@@ -47,7 +47,7 @@ _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=" + os.devnull, "core.untra
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository that can be asked; `root` is the folder that holds its files."""
+    """A repository that answers queries; `root` is the folder with its files."""
 
     root: Path
     _folder: Path
@@ -55,10 +55,10 @@ class Repository:
     _program: str
 
     def ask(self, *words: str, may_fail: bool = False) -> str:
-        """Return what git prints; nothing where it says no and may.
+        """Run a git command and return its output; if it fails and `may_fail` is set, return "".
 
         Raises:
-            BoardError: There is no answer in time, or git says no.
+            BoardError: The command took too long, or it failed.
         """
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         command = [self._program, f"--git-dir={self._folder}", f"--work-tree={self.root}", *settings, *words]
@@ -86,10 +86,10 @@ class Repository:
 
 @contextmanager
 def opened_repository(folder: Path) -> Iterator[Repository | None]:
-    """Open the repository that a folder lies in, for questions; None if there is none, or no git.
+    """Open the repository that contains a folder; None if there is none, or git is not installed.
 
     Raises:
-        BoardError: Its references cannot be read, or are kept in a form that is not read here.
+        BoardError: Its references cannot be read, or have a format that tseval does not support.
     """
     program, found = find_program("git"), _found(folder.resolve())
     if program is None or found is None:
@@ -114,13 +114,13 @@ def has_git() -> bool:
 
 
 def _found(folder: Path) -> tuple[Path, Path, Path] | None:
-    """Find the folder that holds a `.git`, that, and what it shares with other copies of the work.
+    """Find the root of a repository, its git directory, and the directory shared with other worktrees.
 
-    Only a `.git` counts: a folder that is itself laid out like a repository is data.
+    Only a `.git` counts: a folder that itself looks like a bare repository is data.
     """
     for root in (folder, *folder.parents):
         own = root / ".git"
-        if own.is_file():  # of a further copy of the work, or of a part with a history of its own
+        if own.is_file():  # of a worktree or a submodule
             with suppress(OSError, ValueError):
                 said = read_bytes(own, "grammar_bytes")[:_REFERENCE_BYTES].decode()
                 own = root / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else own
@@ -134,7 +134,7 @@ def _found(folder: Path) -> tuple[Path, Path, Path] | None:
 
 
 def _copied(own: Path, common: Path, ours: Path) -> None:
-    """Make a repository of our own with the references and the index of another."""
+    """Make a repository with the references and the index of another one."""
     said = b""
     with suppress(OSError):
         said = read_bytes(common / "config", "grammar_bytes")
@@ -166,7 +166,7 @@ def _copied(own: Path, common: Path, ours: Path) -> None:
 
 
 def _copy_references(theirs: Path, ours: Path) -> None:
-    """Copy loose references; what is a link or no short file is none."""
+    """Copy loose references. Links and long files are no references and are skipped."""
     count = 0
     for folder, folders, names in os.walk(theirs):
         place = ours / os.path.relpath(folder, theirs)
@@ -184,7 +184,7 @@ def _copy_references(theirs: Path, ours: Path) -> None:
 
 
 def _copy(theirs: Path, ours: Path, longest: int) -> None:
-    """Copy a regular file of bounded length, with its time: git tells by that which files it must look at."""
+    """Copy a regular file of limited size, with its time, by which git detects changed files."""
     with open_regular(theirs) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
@@ -197,6 +197,6 @@ def _copy(theirs: Path, ours: Path, longest: int) -> None:
 
 
 def _quoted(path: Path) -> str:
-    """Name one folder of objects, whatever letters its path has."""
+    """Quote the path of a folder of objects for git's environment variable."""
     text = str(path).replace("\\", "\\\\").replace('"', '\\"') if os.name == "posix" else str(path)
     return f'"{text}"' if os.name == "posix" else text

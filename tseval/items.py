@@ -1,7 +1,7 @@
-"""Items, cases, suites; the digest of a suite, and which of its items share words.
+"""Items, cases and suites, the digest of a suite, and which items share words (clusters).
 
-Items are held by column (Arrow tables), because a suite has hundreds of thousands of them;
-`Case.items()` gives them one by one.
+Items are stored as columns (Arrow tables), because a suite has hundreds of thousands of them.
+`Case.items()` yields them one by one.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
 
 Feature = str | int | float | bool
 
-# Features of a question about the beginning of a sentence: how many words it has, and the last of them.
+# Features of a question about the first words of a sentence: their number, and the last of them.
 POSITION, WORD = "position", "word"
-# Features of a rated sentence: the mean of its ratings, the standard error of that, and how many there are.
+# Features of a rated sentence: the mean of its ratings, its standard error, and the number of ratings.
 RATING, RATING_SE, N_RATINGS = "rating", "rating_se", "n"
-# What the column of a lexical factor is called among the verdicts: `verb.entry`.
+# Suffix of the column of a lexical factor among the verdicts: `verb.entry`.
 ENTRY = ".entry"
 ENTRIES = pa.dictionary(pa.int32(), pa.string())
-# The lexical factor of sentences that are scored in a context: which context that is.
+# The lexical factor of sentences that are scored in a context: the number of the context.
 CONTEXT = "context"
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
     | {"better_score", "worse_score", "correct", "tie", "undecidable"}
 )
-# A column that verdicts have only where a model knows one form of a pair (`tseval.questions.unknown`).
+# A column that verdicts have only if a model knows one form of some pair (`tseval.questions.unknown`).
 HALF_KNOWN = "half_known"
 NOT_FEATURES = RESERVED_NAMES | {HALF_KNOWN}
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A minimal set: sentences that differ as little as their labels demand.
+    """A minimal set: sentences that differ only as much as their labels require.
 
     Attributes:
         case: Name of the case the item belongs to.
-        index: Position in the case's full expansion, from 0; the same under `--limit` and `--sample`.
+        index: Position in the full expansion of the case, from 0; the same under `--limit` and `--sample`.
         sentences: Label to sentence, in the order of the labels.
         features: Feature name to value.
     """
@@ -84,17 +84,17 @@ class Case:
     (`animate` and `inanimate` variants, for example), pooled by item.
 
     Attributes:
-        name: Case id, the file's stem.
+        name: Case id: the file name without its ending.
         construction: For example `Across an object RC`.
         phenomenon: For example `Subject-verb agreement`.
-        dependency: `short`, `long`, another heading that the rows of a data set stand under, or None.
-        question: What is asked about every item.
+        dependency: `short`, `long`, another heading above the rows of a data set, or None.
+        question: The question about every item.
         index: Each item's position in the full expansion, (items,) int64.
         sentences: One string column per label, in label order, (items, labels).
         features: One column per feature, (items, features).
-        entries: One column per lexical factor, a place of the sentence whose word varies: which lexicon entry
-            an item has there, whatever its form; null where it has none. Items that share an entry are not
-            independent. (items, factors), dictionary-encoded (`as_entries`).
+        entries: One column per lexical factor, that is, a place of the sentence whose word varies. The value
+            is the lexicon entry of the item there, in whatever form, or null. Items that share an entry are
+            not independent. (items, factors), dictionary-encoded (`as_entries`).
     """
 
     name: str
@@ -121,27 +121,27 @@ class Case:
 
     @property
     def n_items(self) -> int:
-        """Number of items held."""
+        """Number of items."""
         return len(self.index)
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
-        """The ordered pairs of labels that count; none where something else is asked."""
+        """The ordered pairs of labels that are compared; empty for other kinds of questions."""
         return self.question.contrasts()
 
     @property
     def n_verdicts(self) -> int:
-        """Number of verdicts that a run will hold."""
+        """Number of verdicts of a run on this case."""
         return self.question.n_verdicts(self.n_items)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What verdicts can be told apart by: the features, then the columns of the lexical factors."""
+        """The names by which verdicts can be grouped: features, then the columns of the lexical factors."""
         features = (column.name for column in (*self.features.schema, *self.question.feature_types()))
         return (*features, *(f"{name}{ENTRY}" for name in self.entries.column_names))
 
     def take(self, rows: Sequence[int]) -> Case:
-        """Return the same case with some of its items, by their places."""
+        """Return the same case with only the items at the given positions."""
         if len(rows) == self.n_items:
             return self
         index = pa.array(rows, pa.int64())
@@ -155,7 +155,7 @@ class Case:
         )
 
     def written(self, rules: Writing, terminator: str | None = None) -> Case:
-        """Return the same case in natural text, as a model reads it, with what ends its sentences."""
+        """Return the same case in natural text, as a model reads it, with the terminator."""
         end = "" if terminator is None else f" {terminator}"
         texts = {label: self.sentences[label].to_pylist() for label in self.labels}
         columns = {
@@ -165,7 +165,7 @@ class Case:
         return replace(self, sentences=written)
 
     def ended(self, terminator: str | None) -> Case:
-        """Return the same case with what ends its sentences when they are scored."""
+        """Return the same case with the terminator at the end of every sentence."""
         if terminator is None:
             return self
         texts: list[Any] = [self.sentences[label] for label in self.labels]
@@ -173,7 +173,7 @@ class Case:
         return replace(self, sentences=pa.table(ended, names=list(self.labels)))
 
     def as_text(self) -> Case:
-        """Return the same case for readers and other programs: without boundaries at which nothing stands."""
+        """Return the same case for people and other programs: without unwritten word boundaries."""
         columns: dict[str, Any] = {label: self.sentences[label] for label in self.labels}
         marked = [label for label in columns if pc.any(pc.match_substring(columns[label], BOUNDARY)).as_py()]
         if not marked:
@@ -186,7 +186,7 @@ class Case:
         for batch in range(0, self.n_items, 4096):
             indices = self.index[batch : batch + 4096].to_pylist()
             sentences = self.sentences.slice(batch, 4096).to_pylist()
-            # A table without columns cannot be sliced: it does not know its rows.
+            # A table without columns does not know its number of rows, so it cannot be sliced.
             has_features = self.features.num_columns > 0
             features = self.features.slice(batch, 4096).to_pylist() if has_features else [{}] * len(indices)
             for index, texts, values in zip(indices, sentences, features, strict=True):
@@ -195,38 +195,38 @@ class Case:
 
 
 def take_rows(table: pa.Table, rows: pa.Int64Array) -> pa.Table:
-    """Take rows of features or entries; a table without columns does not know its rows, and stays."""
+    """Take rows of a table; a table without columns has no row count and is returned as it is."""
     return table.take(rows) if table.num_columns else table
 
 
 def as_entries(levels: Sequence[str | None]) -> pa.Array[Any]:
-    """Make the column of a lexical factor from the entry of each item; an empty name is none."""
+    """Make the column of a lexical factor from the entry of each item; an empty name becomes null."""
     return pa.array([level or None for level in levels], pa.string()).dictionary_encode()
 
 
 def choose_rows(
     n_items: int, limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> Sequence[int]:
-    """Choose items by position, ascending, without looking at any.
+    """Choose items by position, in ascending order.
 
-    Of so many, a sample is drawn uniformly without replacement (all, where there are fewer), and of these the
-    first within the limit are taken. The same seed gives the same items on every machine.
+    First, a sample is drawn uniformly without replacement (all items, if there are fewer). Of these, the
+    first `limit` are kept. The same seed gives the same items on every machine.
     """
     rows: Sequence[int] = range(n_items)
     if sample is not None and sample < n_items:
-        # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
+        # `random`, not numpy: Python promises that its stream stays the same. Not cryptography.
         rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
     return rows if limit is None else rows[:limit]
 
 
 def first_too_long(sentences: pa.StringArray | pa.ChunkedArray[Any]) -> int:
-    """Return the place of the first sentence that is a whole text, which takes minutes to score, or -1."""
+    """Return the position of the first sentence over the length limit (slow to score), or -1."""
     beyond = pc.greater(pc.utf8_length(sentences), pa.scalar(limits().sentence_chars))
     return int(pc.index(beyond, pa.scalar(True)).as_py())
 
 
 def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:
-    """Refuse to choose cases that a suite does not have; name the nearest there is."""
+    """Refuse names of cases that a suite does not have, and suggest the nearest name."""
     for name in cases:
         if name not in known:
             raise SuiteError(
@@ -236,15 +236,15 @@ def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str
 
 @dataclass(frozen=True, slots=True)
 class SuiteContexts:
-    """Texts that the sentences of a suite are scored after, such as 400 words of grammatical sentences.
+    """Context texts before the sentences of a suite, such as 400 words of grammatical sentences.
 
     Attributes:
-        source: Where the texts come from, as a user names it, such as `same` or `marvin_linzen#grammatical`.
+        source: Where the texts come from, in the user's words, such as `same` or `marvin_linzen#grammatical`.
         words: Length of each text in words, the same for all.
         seed: Random seed for the choice of the texts.
         each: Number of contexts that each item is scored in.
         texts: The sentences of each text, in order.
-        writing: How their tokens are written as natural text; None if they are written as they are.
+        writing: Rules for writing their tokens as natural text; None if they stay as they are.
         tokenise: Whether the words of a data set or a text file were split into Penn Treebank tokens.
         is_text: Whether the texts come from a text file, rather than from a suite.
     """
@@ -267,7 +267,7 @@ class SuiteContexts:
         return hashlib.sha256(json.dumps(self.texts).encode()).hexdigest()
 
     def describe(self) -> dict[str, str | int]:
-        """Return what stands in the protocol of a run; two runs with equal parts have equal contexts."""
+        """Return the part of a run's protocol about contexts; equal parts mean equal contexts."""
         return {
             "context": self.source,
             "context_words": self.words,
@@ -278,7 +278,7 @@ class SuiteContexts:
 
 
 def number_contexts(sentences: pa.StringArray) -> tuple[NDArray[np.int64], pa.StringArray]:
-    """Split sentences that are scored in contexts into the number of each context, and the sentence."""
+    """Split sentences in contexts into the number of the context, (sentences,), and the sentence itself."""
     parts = pc.split_pattern(sentences, IN_CONTEXT, max_splits=1)
     numbers = pc.list_element(parts, 0).cast(pa.int64()).to_numpy()
     return numbers, cast("pa.StringArray", pc.list_element(parts, 1))
@@ -290,30 +290,30 @@ class Suite:
 
     Attributes:
         name: Short name, used in file names (`marvin_linzen`).
-        title: As a reader would cite it.
+        title: Title for citations.
         source: Reference of the published set, or None.
         terminator: Token appended to every sentence before scoring (`.`), or None.
-        score: What the published method compares sentences by; a run may choose another.
+        score: The published method's score for comparing sentences; a run may choose another.
         digest: SHA-256 over everything that can change a score or a table row: labels, contrasts,
             row names, terminator, sentences and features, in order.
         complete: False under `--limit`, `--sample` or `--case`.
-        clusters: Columns that its user named to say what items share (`tseval.items`); none where
-            the suite says so itself.
-        inferred: The factor that was inferred because nothing says what items share (`critical`), or None.
-        sample: How its items were drawn, where they were: `100 of each case, seed 0`.
-        seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
-        left_out: Names of cases that the question of a view cannot be asked of.
-        writing: How its tokens are written as natural text; None where its sentences are as written already.
-        columns: What its user said of its tables (`tseval.suites.data.roles`), or None.
+        clusters: Columns that the user named as clusters (`tseval.items`); empty if the suite's own
+            clusters are used.
+        inferred: The factor that was inferred because the data name no clusters (`critical`), or None.
+        sample: How the items were sampled, such as `100 of each case, seed 0`, or None.
+        seed: Random seed for the sentence of each item that a judgement shows; None if none is chosen.
+        left_out: Names of cases to which the chosen task does not apply.
+        writing: Rules for writing its tokens as natural text; None if its sentences are natural text already.
+        columns: The user's description of its tables (`tseval.suites.data.roles`), or None.
         tokenise: Whether the words of its sentences were split into Penn Treebank tokens.
-        exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
+        exclude: The list of excluded items: `known-errors`, or the digest of another list; or None.
         excluded: The items on that list, by case and id.
-        files: Of data, each file to what was read of it, or why nothing was.
-        notes: What a reader of the numbers should know of how files were read.
-        lexicon: Where all verbs of a list are compared, each as `laughs laugh 732`: singular form, plural
-            form and how often it occurs, 0 if nobody counted; else None.
-        context: Texts that its sentences are scored after, each of which then begins with the number of its
-            text and `IN_CONTEXT`; None if sentences are scored alone. The digest stays that of the items.
+        files: For data: file name to what was read from it, or why it was skipped.
+        notes: Remarks about how files were read, which matter for the interpretation of the numbers.
+        lexicon: If all verbs of a list are compared: each verb as `laughs laugh 732`, that is, singular form,
+            plural form and frequency (0 if unknown). Otherwise None.
+        context: Context texts before its sentences, or None. With contexts, each sentence begins with the
+            number of its context and `IN_CONTEXT`. The digest is still that of the items alone.
     """
 
     name: str
@@ -365,20 +365,20 @@ class Suite:
 
     @property
     def has_accuracy(self) -> bool:
-        """Whether its verdicts are right or wrong; of rated sentences they are neither."""
+        """Whether its verdicts are right or wrong; verdicts on rated sentences are neither."""
         return all(case.question.right_or_wrong() for case in self.cases)
 
     @property
     def n_contrasts(self) -> int:
-        """Number of contrasts over all cases: the verdicts a run will hold."""
+        """Number of verdicts of a run, over all cases."""
         return sum(case.n_verdicts for case in self.cases)
 
 
 def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
     """Hash everything that can change a score or a table row, in order.
 
-    Per case a JSON line (row names, what counts, column names and kinds), then each column, and what the
-    question holds besides. So the digest does not depend on how Arrow lays the columns out.
+    For each case, the hash covers a JSON line (row names, contrasts, column names and types), each column,
+    and other data of the question. So the digest does not depend on how Arrow stores the columns.
     """
     digest = hashlib.sha256(json.dumps(["tseval suite 1", terminator]).encode())
     for case in cases:
@@ -392,15 +392,15 @@ def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
     return digest.hexdigest()
 
 
-INDEPENDENT = "none"  # in place of columns: items share nothing
+INDEPENDENT = "none"  # instead of columns: items share nothing
 
 
 def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
-    """Say which columns of a suite's data name what its items share, in place of what the suite itself says.
+    """Set the columns that name clusters of dependent items, instead of the suite's own.
 
-    The columns are features, or lexical factors that the suite has; a case without one has none there. `none`
-    alone takes items as independent.
-    The digest stays, because no score depends on this.
+    The columns are features, or lexical factors of the suite. A case without a column is not clustered by it.
+    `none` alone treats all items as independent. The digest does not change, because no score depends on
+    this.
     """
     if not columns:
         return suite
@@ -439,7 +439,7 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
 
 
 def _factors_of(case: Case, names: Sequence[str]) -> pa.Table:
-    """Return the lexical factors of a case that a user chose, and its contexts, which are always drawn."""
+    """Return the chosen lexical factors of a case, and its contexts, which always count as random."""
     factors: dict[str, Any] = {name: _levels(case, name) for name in names}
     if CONTEXT in case.entries.column_names:
         factors[CONTEXT] = case.entries[CONTEXT]
@@ -447,7 +447,7 @@ def _factors_of(case: Case, names: Sequence[str]) -> pa.Table:
 
 
 def _levels(case: Case, name: str) -> pa.Array[Any]:
-    """Name what the items share; a factor of the suite comes before a feature of its name."""
+    """Return the cluster of each item. If a factor and a feature have the same name, the factor is used."""
     if name in case.entries.column_names:
         return case.entries[name].combine_chunks()
     levels = as_entries(case.features[name].cast(pa.string()).to_pylist())

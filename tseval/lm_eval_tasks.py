@@ -1,7 +1,7 @@
-"""Any model of tseval as a model of lm-eval: `--model tseval --model_args checkpoint=drnn.pt`.
+"""An lm-eval model class for all tseval models: `--model tseval --model_args checkpoint=drnn.pt`.
 
-lm-eval asks for the log-probability of a continuation given a context. Here that is the sum over the words of
-the whole text that reach beyond the context; every distinct prefix of all requests is computed once.
+lm-eval requests the log-probability of a continuation given a context. Here, that is the sum over those words
+of the whole text that end after the context. Each distinct prefix of all requests is computed once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 LM_EVAL_DEFAULT = "cuda:0"
-# Arguments of adapters by which their models read a text as it is.
+# Adapter arguments with which the model reads a text unchanged.
 AS_IT_IS = {
     "hf": {"white_space": "all", "words": "pieces"},
     "mlm": {"white_space": "all"},
@@ -44,18 +44,18 @@ AS_IT_IS = {
 
 @register_model("tseval")
 class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
-    """A model of tseval, as lm-eval wants it.
+    """A tseval model with lm-eval's interface.
 
     Args:
-        checkpoint: What `--model` of `tseval run` takes: a path, or `scheme:rest`.
-        tokenise: Split punctuation and clitics off the words (Penn Treebank tokens), as word-level models
-            were trained; lm-eval's tasks are written as people write. By default only models of words are
-            given tokens; all others, which split a text themselves, are given it as it is.
-        device: `auto`, `cpu` or `cuda`. lm-eval gives `cuda:0` where the user says nothing, on any machine;
-            that is taken for `auto`.
-        batch_size: Taken because lm-eval gives it; tseval finds its own.
-        max_batch_size: Likewise.
-        arguments: For the model's adapter, as in `--model-args` of `tseval run`.
+        checkpoint: A path or `scheme:rest`, as for `--model` of `tseval run`.
+        tokenise: Split punctuation and clitics off the words (Penn Treebank tokens), as in the training data
+            of word-level models; lm-eval's tasks are natural text. By default, only word-level models get
+            tokens. All others split the text themselves and get it unchanged.
+        device: `auto`, `cpu` or `cuda`. lm-eval passes `cuda:0` if the user names no device, on any machine;
+            here it means `auto`.
+        batch_size: Ignored, because tseval chooses its own; accepted because lm-eval passes it.
+        max_batch_size: Ignored.
+        arguments: Arguments for the model's adapter, as in `--model-args` of `tseval run`.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         super().__init__()
         given = {name: str(value) for name, value in arguments.items()}
         said = "auto" if device in {None, LM_EVAL_DEFAULT} else str(device)
-        given.pop("path", None)  # of `create_from_arg_obj`, if a dictionary of arguments is used again
+        given.pop("path", None)  # set by `create_from_arg_obj`, if a dictionary of arguments is reused
         if not tokenise and (own := AS_IT_IS.get(checkpoint.partition(":")[0])):
             given = own | given
         self._model = open_model(checkpoint, given, said)
@@ -80,18 +80,18 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
     def create_from_arg_obj(
         cls, arg_dict: dict[str, object], additional_config: dict[str, object] | None = None
     ) -> TsevalLM:
-        """Open the model, and name it in its arguments: results lie in a folder called by `path`."""
+        """Open the model, and set `path` in its arguments, because lm-eval names its results folder by it."""
         made: TsevalLM = super().create_from_arg_obj(arg_dict, additional_config)
         arg_dict["path"] = f"{made.card.name}-{made.card.fingerprint[:8]}"
         return made
 
     @property
     def card(self) -> ModelCard:
-        """What is known of the model."""
+        """Information about the model."""
         return self._model.card
 
     def set_cache_hook(self, cache_hook: CacheHook) -> None:
-        """Return this model a table of its own in the file of `--use_cache`: lm-eval's keys name no model."""
+        """Give each model its own table in the file of `--use_cache`: lm-eval's keys name no model."""
         super().set_cache_hook(cache_hook)
         if (cache := cache_hook.dbdict) is not None:
             scored = [self.card.fingerprint, self.card.protocol, self._tokenise, version("tseval")]
@@ -104,9 +104,9 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
     def loglikelihood(
         self, requests: Sequence[Instance], disable_tqdm: bool = False
     ) -> list[tuple[float, bool]]:
-        """Return the log-probability of each continuation, in nats, and whether the model chooses it first.
+        """Return each continuation's log-probability, in nats, and whether it is the model's first choice.
 
-        The second is known of tseval's own checkpoints; of other models it is said to be false.
+        The first choice is known only for tseval's own checkpoints; for other models it is False.
         """
         texts = [context + continuation for context, continuation in (one.args for one in requests)]
         bounds = [len(one.args[0]) for one in requests]
@@ -130,7 +130,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         return [float(logprobs[sentence].astype(np.float64).sum()) for sentence in sentences]
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
-        """Refuse: tseval scores sentences, it does not write them."""
+        """Refuse: tseval scores sentences and does not generate text."""
         raise ModelError(
             "tseval cannot run lm-eval tasks in which the model writes text. Choose tasks that compare "
             "log-probabilities"
@@ -145,12 +145,12 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
 
 
 def _reads_words(model: Model) -> bool:
-    """Return whether a model takes the words of a sentence to be what stands between spaces."""
+    """Return whether a model splits a sentence into words at spaces."""
     return not isinstance(model, TokenModel | TotalModel) and model.card.kind != "lm-eval"
 
 
 def _word_scores(model: Model, sentences: Sequence[str]) -> dict[str, np.ndarray]:
-    """Score each distinct sentence; give the values of its words, (words,) float32."""
+    """Score each distinct sentence, and return the values of its words, (words,) float32."""
     scorer = scorer_for(model)
     found: dict[str, np.ndarray] = {}
     for shard in shards(pa.array(sorted(set(sentences)), pa.string())):
@@ -161,9 +161,9 @@ def _word_scores(model: Model, sentences: Sequence[str]) -> dict[str, np.ndarray
 
 
 class FirstChoices:
-    """A recurrent model that gives 0 for its most probable next word, and -1 for all others.
+    """A recurrent model whose log-probability is 0 for its most probable next word and -1 for all others.
 
-    So the scorer finds in one more pass which continuations the model would have chosen itself.
+    A second pass of the scorer over it finds the continuations that the model itself would choose.
     """
 
     def __init__(self, model: NativeModel) -> None:

@@ -1,7 +1,7 @@
-"""Child processes: Python that imports nothing from the current folder, and the programs of the user's path.
+"""Child processes that import nothing from the current folder, and programs from the user's path.
 
-Whoever starts tseval may stand in a folder that a stranger sent, with a `yaml.py` in it. A child that is
-started with `python -m` has that folder first on its path of modules, and would run it.
+The current folder may come from a stranger and contain, for example, a `yaml.py`. A child process that is
+started with `python -m` has this folder first on its module path, and would run that file.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def python_command(module: str, *words: str) -> list[str]:
-    """Return the command that runs a module of ours in a new process, the current folder not on its path."""
+    """Return the command that runs a module of tseval, without the current folder on its path."""
     return [sys.executable, "-P", "-m", module, *words]
 
 
 def python_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of such a process: the Python that it starts in turn is as careful."""
+    """Return an environment in which Python, and its child processes, ignore the current folder."""
     return {**os.environ, **(more or {}), _SAFE_PATH: "1"}
 
 
 @contextmanager
 def careful_children() -> Iterator[None]:
-    """Make the Python that a library starts inside as careful."""
+    """Make Python processes that a library starts ignore the current folder, during a with block."""
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
     try:

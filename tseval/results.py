@@ -1,4 +1,4 @@
-"""Results of runs in Python: what `tseval table`, `table --against` and `report` print, as objects."""
+"""Results of runs in Python: the output of `tseval table`, `table --against` and `report` as objects."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
     from tseval.report.published import Board
 
-# A run in memory, or what the commands take: a folder of runs, or a leaderboard by folder or name.
+# A run in memory, or an argument of the commands: a folder of runs, or a leaderboard by folder or name.
 Source: TypeAlias = Run | Path | str
 
 
 def table(runs: Source | Iterable[Source], by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Return what `tseval table` prints, with the cells of `--format csv`.
+    """Return the table that `tseval table` prints, with the cells of `--format csv`.
 
-    There is one line for each model and row, and numbers have their full precision. Columns that are tuples
-    or dictionaries in `Run.table` are texts here. Runs on several suites have a first column `suite`.
+    It has one line for each model and row, and numbers have full precision. Columns that are tuples or
+    dictionaries in `Run.table` are texts here. For runs on several suites, the first column is `suite`.
 
     Args:
         runs: Runs in memory, folders of runs, or leaderboards by folder or by name (`"bhatt2020"`).
-        by: Feature, or several, by whose values each row is divided (`--by`).
+        by: Feature, or several, whose values divide each row (`--by`).
 
     Raises:
-        RunError: There is no such run or leaderboard, or runs on one suite are over different items.
+        RunError: There is no such run or leaderboard, or runs on the same suite have different items.
     """
     of_suites = by_suite(_opened(runs, items=bool(by)))
     documents = {suite: _document(members, by) for suite, members in of_suites.items()}
@@ -62,11 +62,11 @@ def _document(members: Sequence[Run | Board], by: str | Sequence[str]) -> Docume
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """How much a model differs from another one, item by item: what `tseval table A B --against B` prints.
+    """A paired comparison of two models, item by item, as printed by `tseval table A B --against B`.
 
     Attributes:
-        first: Name of the model that is compared.
-        second: Name of the model that it is compared with.
+        first: Name of the first model.
+        second: Name of the second model, whose accuracy is subtracted.
         document: The printed table with its notes.
     """
 
@@ -78,16 +78,16 @@ class PairedComparison:
     def rows(self) -> pd.DataFrame:
         """One line for each row of the table.
 
-        `difference` is the accuracy of the first model minus that of the second on the items that both can
-        decide. `low` and `high` are the ends of its interval, `p` tests that it is 0, `p_holm` is corrected
-        for all rows, `outcome` says what follows, such as `better` or `equivalent`.
+        `difference` is the accuracy of the first model minus that of the second, on the items that both can
+        decide. `low` and `high` are the ends of its interval. `p` tests that it is 0; `p_holm` is corrected
+        for the number of rows. `outcome` is the conclusion, such as `better` or `equivalent`.
         """
         records = self.document.records
         return self._without_empty(records[records["over"].isna()])
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """One line for each mean over rows (`over`), with the columns of `rows`; the last is over all."""
+        """One line for each mean over rows (`over`), with the columns of `rows`. The last is over all."""
         records = self.document.records
         return self._without_empty(records[records["over"].notna()])
 
@@ -111,16 +111,16 @@ class PairedComparison:
 def compare(
     a: Source, b: Source, by: str | Sequence[str] = (), *, margin: float = DEFAULT_MARGIN
 ) -> PairedComparison:
-    """Return how much run `a` differs from run `b`: paired differences, intervals and p-values by row.
+    """Compare run `a` with run `b`: paired differences, intervals and p-values for each row.
 
     Args:
         a: A run in memory, or its folder.
         b: A run on the same items.
-        by: Feature, or several, by whose values each row is divided.
-        margin: The largest difference that does not matter, for the outcome `equivalent`.
+        by: Feature, or several, whose values divide each row.
+        margin: The largest difference that counts as negligible, for the outcome `equivalent`.
 
     Raises:
-        RunError: A name is not that of a single run, or the runs are over different items.
+        RunError: A name does not mean exactly one run, or the runs have different items.
     """
     first, second = _single(a), _single(b)
     opened = for_analysis([second, first])
@@ -130,11 +130,11 @@ def compare(
 
 @dataclass(frozen=True)
 class Page:
-    """The page of `tseval report`: one file that opens in any browser without a network.
+    """The web page of `tseval report`: one file that any browser opens without a network.
 
     Attributes:
-        html: The page.
-        lacking: Why the page has no single items; None if it has them.
+        html: The HTML of the page.
+        lacking: Why the page does not show single items; None if it does.
     """
 
     html: str
@@ -146,7 +146,7 @@ class Page:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """Show the page in a frame of its own, so that it and a notebook do not change each other."""
+        """Show the page in an iframe, so that the page and the notebook do not affect each other."""
         return (
             f'<iframe srcdoc="{escape(self.html)}" title="tseval report" sandbox="allow-scripts '
             'allow-downloads" style="width: 100%; height: 40rem; border: 1px solid #ccc"></iframe>'
@@ -160,7 +160,7 @@ def report(
     suite: str | None = None,
     title: str | None = None,
 ) -> Page:
-    """Return the web page of `tseval report`, which a notebook shows, and write it if there is a path.
+    """Return the web page of `tseval report`, which notebooks display; if there is a path, write it.
 
     Args:
         runs: Runs in memory, folders of runs, or leaderboards by folder or by name.
@@ -169,8 +169,8 @@ def report(
         title: Title at the top of the page (default: the name of the suite).
 
     Raises:
-        RunError: There is no such run or leaderboard, or the runs are over different items.
-        SuiteError: The suite that is named is not that of the runs.
+        RunError: There is no such run or leaderboard, or the runs have different items.
+        SuiteError: The runs are on another suite than `suite`.
     """
     listed = _listed(runs)
     names = [str(run.path or run.name) if isinstance(run, Run) else str(run) for run in listed]
@@ -182,7 +182,7 @@ def report(
 
 
 def _as_numbers(records: pd.DataFrame) -> pd.DataFrame:
-    """Return records whose columns of numbers are such, as after reading them from a file."""
+    """Give numeric dtypes to object columns of numbers, as after reading them from a file."""
     records = records.reset_index(drop=True).infer_objects()
     numbers = [
         name
@@ -209,7 +209,7 @@ def _listed(runs: Source | Iterable[Source]) -> list[Source]:
 
 
 def _opened(runs: Source | Iterable[Source], *, items: bool = False) -> list[Run | Board]:
-    """Open what is named, in its order; runs in memory stay what they are."""
+    """Open the sources in their order. Runs in memory stay as they are."""
     sources: list[Run | Board] = []
     for in_memory, group in groupby(_listed(runs), lambda run: isinstance(run, Run)):
         known = list(group)

@@ -1,4 +1,4 @@
-"""Tables that others wrote: Parquet, CSV, TSV, held to their columns."""
+"""Readers of Parquet, CSV and TSV tables from others, which check the columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Row = tuple[str, list[str]]
 
 
-# Repetitions take next to nothing on disk: what is larger than the first must fill the second.
+# Repeated values take almost no space on disk. A table of more than MANY_CELLS needs CELLS_PER_BYTE or fewer.
 MANY_CELLS = 10**7
 CELLS_PER_BYTE = 100
 _ERRORS = (pa.ArrowException, ValueError, LookupError, TypeError, OverflowError)
@@ -36,19 +36,20 @@ def read_parquet(
     known: Collection[str] | None = None,
     any_type: bool = False,
 ) -> pa.Table:
-    """Read a table and hold it to its columns.
+    """Read a Parquet table and check its columns.
 
     Args:
         source: A file, or its bytes.
-        types: What columns must hold, by their names; whole numbers may stand for numbers.
-        needed: Columns that must be there; None for all of `types`.
-        others: Whether columns of other names are read; they hold text, numbers or truth values.
-        known: The names that columns may have; None for any.
+        types: Column name to its type; integers are accepted for floats.
+        needed: Required columns; None for all of `types`.
+        others: Whether other columns are read; they may hold text, numbers or truth values.
+        known: The allowed column names; None for any.
         any_type: Whether other columns may hold values of any type.
 
     Raises:
-        OSError: The file cannot be opened, or is none of a regular file.
-        ContentError: It is no Parquet file, claims more than it can hold, or lacks a column or its type.
+        OSError: The file cannot be opened, or is not a regular file.
+        ContentError: It is no Parquet file, claims an impossible size, or a column is missing or has another
+            type.
     """
     if isinstance(source, Path):
         refuse_irregular(source)
@@ -62,17 +63,18 @@ def read_parquet(
                 chosen = None if others else [name for name in names if name in types]
                 wanted = file.schema_arrow
                 texts = [field.name for field in wanted if _is_text(field.type)]
-            # Texts that repeat stand in the file once. They are read so, and unfolded if that is not much.
+            # Repeated texts are stored once in the file. Read them as dictionaries, and expand them if that
+            # is small.
             content.seek(0)
             with pq.ParquetFile(content, read_dictionary=texts) as file:
-                # Arrow's threads are hardly faster, and abort a process that quits while they start.
+                # Arrow's threads are hardly faster, and abort a process that exits while they start.
                 table = file.read(chosen, use_threads=False)
             table.validate(full=True)
             table = _unfolded(table, wanted)
         except (*_ERRORS, OSError) as error:
             raise ContentError(f"not a Parquet file ({shortened(first_line(error), 150)})") from None
     columns = [_held(table, name, types.get(name), any_type) for name in table.column_names]
-    # What pandas notes there could give columns other names when they become a data frame.
+    # The metadata of pandas could rename columns when the table becomes a data frame.
     noted = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
     return pa.Table.from_arrays(columns, table.column_names, metadata=noted or None)
 
@@ -85,14 +87,14 @@ def _check_size(file: pq.ParquetFile, size: int) -> None:
             f"{how_to_raise('columns')}"
         )
     groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
-    # A row may hold a list: the numbers in it count.
+    # A row may hold a list, so its values count.
     values = sum(group.column(i).num_values for group in groups for i in range(facts.num_columns))
     cells = max(facts.num_rows * max(1, facts.num_columns), values)
     if facts.num_rows < 0 or cells > max(MANY_CELLS, CELLS_PER_BYTE * size):
         raise ContentError(
             f"the header of the table claims {cells:,} cells, which cannot be in {size:,} bytes"
         )
-    # A page is unpacked as a whole, and a dictionary of texts is one.
+    # A page, such as a dictionary of texts, is unpacked as a whole.
     unpacked = sum(
         group.column(i).total_uncompressed_size for group in groups for i in range(facts.num_columns)
     )
@@ -103,7 +105,7 @@ def _check_size(file: pq.ParquetFile, size: int) -> None:
 
 
 def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Write texts out that were read as dictionaries, within the limit on what is read of a file."""
+    """Expand dictionary-encoded texts to plain columns, within the limit on bytes."""
     most = limits().file_bytes
     for place, field in enumerate(table.schema):
         if not isinstance(field.type, pa.DictionaryType) or not _is_text(field.type.value_type):
@@ -136,7 +138,7 @@ def _check_names(names: list[str], needed: Iterable[str], known: Collection[str]
 
 def _held(table: pa.Table, name: str, wanted: pa.DataType | None, any_type: bool) -> pa.ChunkedArray[Any]:
     column = table[name]
-    if pa.types.is_string_view(column.type):  # as polars writes texts
+    if pa.types.is_string_view(column.type):  # the type that polars writes
         column = column.cast(pa.string())
     if wanted is None and pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
@@ -177,7 +179,7 @@ _QUOTE = '"'
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table, as its name says."""
+    """Return whether a file name has the ending of a table."""
     return bare_name(path).endswith(TABLE_ENDINGS)
 
 
@@ -186,23 +188,22 @@ def open_table(
 ) -> tuple[str, list[str], Iterator[Row]]:
     """Open a table.
 
-    In `.csv`, columns are separated by commas, semicolons or tabs, whichever its header has, and cells may
-    stand in quotes. In `.tsv` quotes are characters like others, but for cells as pandas writes them: in
-    quotes, and each quote inside written twice. Without a header, columns are called 1, 2 and so on.
+    In `.csv`, columns are separated by commas, semicolons or tabs, as in the header, and cells may be quoted.
+    In `.tsv`, quotes are ordinary characters, except in cells as pandas writes them: quoted, with each quote
+    inside doubled. Without a header, columns are named 1, 2 and so on.
 
     Returns:
-        The place of the header, the names of the columns, and the rows: each with its place, `file:line`,
-        and its cells. A first column without a name, which is pandas' index, is left out. An empty file has
-        no columns.
+        The place of the header, the column names, and the rows. Each row is its place, `file:line`, and its
+        cells. A first column without a name (pandas' index) is left out. An empty file has no columns.
     """
     read = _csv_rows if bare_name(path).endswith(".csv") else _pandas_rows
     return _opened(path, read(path, encoding), headed)
 
 
 def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield every row of a table, as texts, with its place.
+    """Yield every row of a table as texts, with its place.
 
-    Cells may stand in quotes as in `.csv`, or quotes are ordinary characters; by default the ending says.
+    `quotes` says whether cells may be quoted as in `.csv`; by default, this depends on the file's ending.
     """
     rows = (_csv_rows if quotes else _tsv_rows)(path, UTF_8)
     _, names, cut = open_table(path) if quotes is None else _opened(path, rows)
@@ -229,7 +230,7 @@ def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, 
 
 
 def _of_length(rows: Iterator[Row], header: list[str], index: int) -> Iterator[Row]:
-    """Hold rows to the length of the header, and leave out the index."""
+    """Check that rows are as long as the header, and leave out the index column."""
     for place, cells in rows:
         if len(cells) != len(header):
             fix = _otherwise(cells, len(header))
@@ -240,7 +241,7 @@ def _of_length(rows: Iterator[Row], header: list[str], index: int) -> Iterator[R
 
 
 def _otherwise(cells: list[str], n_columns: int) -> str:
-    """Say what to write into a row; a row that is one cell seems to have another separator."""
+    """Say how to fix a row of the wrong length; a row with only one cell may use another separator."""
     for mark, name in DELIMITERS.items():
         if len(cells) == 1 and cells[0].count(mark) >= n_columns - 1 > 0:
             return f"Use one separator: this row seems to use {name}, but the header does not."
@@ -259,7 +260,7 @@ def _pandas_rows(path: Path, encoding: str) -> Iterator[Row]:
 
 
 def _unquoted(cell: str) -> str:
-    """Take off the quotes of a cell as pandas writes them: nobody else would write each quote inside twice.
+    """Unquote a cell that pandas wrote: only pandas doubles each quote inside.
 
     >>> _unquoted('"so-called ""authors"" laugh"'), _unquoted('"yes"'), _unquoted('"')
     ('so-called "authors" laugh', '"yes"', '"')
@@ -310,7 +311,7 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
 
 
 def _delimiter(path: Path, header: str, number: int) -> str:
-    """Find what separates the columns: what makes most of the header."""
+    """Find the separator: the mark that splits the header into most columns."""
     n_columns = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in DELIMITERS}
     most = max(n_columns.values())
     found = [mark for mark, count in n_columns.items() if count == most]

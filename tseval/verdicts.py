@@ -1,6 +1,6 @@
-"""Verdicts: what a model got right, one row for each item and each thing that counts.
+"""Verdicts on a model's scores, one row for each item and contrast.
 
-Everything here works on whole columns; a suite has hundreds of thousands of contrasts.
+All functions work on whole columns, because a suite has hundreds of thousands of contrasts.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 
 
 def all_sentences(suite: Suite) -> pa.StringArray:
-    """Return all sentences, case by case, label by label, with the terminator: `the author laughs .`."""
+    """Return all sentences, by case, then by label, with the terminator: `the author laughs .`."""
     columns = (case.sentences[label] for case in suite.cases for label in case.labels)
     chunks = [chunk.cast(pa.string()) for column in columns for chunk in column.chunks]
     text = cast("pa.StringArray", pa.concat_arrays(chunks))
     if suite.terminator is None:
         return text
-    # The stubs know only columns joined to columns; Arrow also joins a column to one value.
+    # The type stubs lack the form that joins a column to one value.
     return pc.binary_join_element_wise(text, suite.terminator, " ")  # type: ignore[call-overload, no-any-return]
 
 
 def sentences_of(suite: Suite) -> pa.StringArray:
-    """List the distinct sentences of a suite as a model is given them, terminator and all, by code point."""
+    """Return the distinct sentences of a suite in the form that a model reads, sorted by code point."""
     distinct = pc.unique(all_sentences(suite))
     return distinct.take(pc.sort_indices(distinct))
 
 
 def questions_in(suite: Suite, sentences: pa.StringArray) -> Asked | AskedForms | None:
-    """Say what is asked inside sentences or after them, if anything; what asks inside has one case."""
+    """Return the questions inside or after sentences, if any. A suite with questions inside has one case."""
     if (forms := forms_in(suite)) is not None:
         return forms
     if all(case.question.asks() is None for case in suite.cases):
@@ -60,12 +60,12 @@ def questions_in(suite: Suite, sentences: pa.StringArray) -> Asked | AskedForms 
 
 
 def forms_in(suite: Suite) -> AskedForms | None:
-    """Return the words that a suite asks about after its sentences, if it asks about any."""
+    """Return the words that a suite compares after its sentences, or None."""
     return asked_forms([case.question for case in suite.cases])
 
 
 def check_score(suite: Suite, score: Score) -> None:
-    """Refuse a score that a suite does not allow, before anything is scored."""
+    """Refuse a score that the suite does not allow, before scoring starts."""
     for case in suite.cases:
         if refusal := case.question.refusal(score, case.features):
             raise SuiteError(f"case {case.name!r} {refusal}")
@@ -79,26 +79,26 @@ def judge(
     rows: NDArray[np.int64] | None = None,
     unknown: Unknown | None = None,
 ) -> pa.Table:
-    """Decide everything that a suite asks.
+    """Decide every contrast of a suite.
 
-    Where data do not say what items share, the words that differ do (`tseval.suites.data.critical`).
+    If the data name no clusters, the differing words are used (`tseval.suites.data.critical`).
 
     Args:
-        suite: The items and what is asked about them.
-        scored: One row per distinct sentence, as `ScoredSentences` takes it.
-        score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
-        too_long: Sentences that were not scored: their items are undecidable.
-        rows: Which of the scored sentences each of `all_sentences` is, where that is known already.
-        unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
-            and they are undecidable.
+        suite: The items and the questions about them.
+        scored: One row per distinct sentence, in the form that `ScoredSentences` takes.
+        score: How sentences are compared (`tseval.questions`), with an optional norm: `sentence/penlp`.
+        too_long: Sentences that were not scored; their items are undecidable.
+        rows: Row in `scored` of each of `all_sentences`, if known already.
+        unknown: How the model marks unknown words, and how half-known pairs count; by default, with the
+            usual mark, and as undecidable.
 
     Returns:
-        Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
-        `construction`, `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`,
-        `correct`, `tie`, `undecidable`, `half_known` if anything is, then every feature of the suite, then
-        for every lexical factor NAME a column `NAME.entry` with the lexicon entry; features and entries are
-        null where a case lacks them. A tie is wrong, and what is undecidable neither correct nor a tie. Of a
-        rated sentence `better_score` is its score, and `correct` and `tie` are null.
+        Rows in suite order: by case, then contrast, then item. Columns `case`, `item`, `construction`,
+        `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`, `correct`, `tie`,
+        `undecidable`, and `half_known` if any pair is. Then follow the features of the suite, and for each
+        lexical factor NAME a column `NAME.entry` with the lexicon entry; both are null if a case lacks them.
+        A tie is not correct, and an undecidable contrast is neither correct nor a tie. For a rated sentence,
+        `better_score` is its score, and `correct` and `tie` are null.
     """
     suite = with_critical(suite)
     base, by = split_measure(score)
@@ -132,12 +132,12 @@ def judge(
     if not unsaid and pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # else verdicts are as they were
         names.append(HALF_KNOWN)
     verdicts = verdicts.select(names + list(known))
-    # One list of entries for all cases: parquet would write the columns in full.
+    # One dictionary for all cases; otherwise, Parquet writes the columns without a dictionary.
     return verdicts.unify_dictionaries()
 
 
 def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
-    """Count the verdicts on items of which a sentence was too long to be scored."""
+    """Count the verdicts on items with a sentence that was too long to score."""
     if not len(too_long):
         return 0
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
@@ -149,7 +149,7 @@ def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
 def missing_words(
     suite: Suite, scored: pa.Table, verdicts: pa.Table, unknown: Unknown, too_long: pa.StringArray
 ) -> Counter[str]:
-    """Count for each unknown word the half-known verdicts that it makes so, perhaps with others."""
+    """Count, for each unknown word, the half-known pairs due to it, alone or with other words."""
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
     words = UnknownWords(scored, unknown)
     half_known = verdicts.filter(verdicts[HALF_KNOWN])
@@ -168,7 +168,7 @@ def missing_words(
 def _decide(
     case: Case, sentences: ScoredSentences, rows: dict[str, NDArray[np.int64]], score: Score
 ) -> Iterator[Decided]:
-    """Decide what a case asks about the items whose sentences are all scored; the others are undecidable."""
+    """Decide the items whose sentences are all scored; the others are undecidable."""
     whole = _whole(rows)
     if whole.all():
         yield from case.question.decide(sentences, rows, case.features, score)
@@ -181,7 +181,7 @@ def _decide(
 
 
 def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
-    """Tell which items have all their sentences among the scored ones, (items,)."""
+    """Return which items have all their sentences among the scored ones, (items,)."""
     is_whole: NDArray[np.bool_] = np.logical_and.reduce([of_label >= 0 for of_label in rows.values()])
     return is_whole
 
@@ -196,7 +196,7 @@ def _rows_by_label(
 
 
 def _lay_out(case: Case, decided: Decided) -> pa.Table:
-    """Lay out the verdicts of one case on one thing that counts, features and entries after them."""
+    """Return the table of verdicts of one case on one contrast, followed by features and entries."""
     n_verdicts, decidable = len(decided.undecidable), ~decided.undecidable
     correct, tie = pa.nulls(n_verdicts, pa.bool_()), pa.nulls(n_verdicts, pa.bool_())
     if decided.correct is not None:
@@ -235,7 +235,7 @@ def _repeat(value: str | None, length: int) -> pa.StringArray:
 
 
 def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
-    """Collect the features of all cases in order of appearance, each with its one type."""
+    """Collect the features of all cases in order of appearance, and check that each has one type."""
     types: dict[str, tuple[pa.DataType, str]] = {}
     for case in suite.cases:
         for field in (*case.features.schema, *case.question.feature_types()):

@@ -1,8 +1,8 @@
-"""Natural text: how people write the tokens of a grammar, `The author laughs.` for `the author laughs .`.
+"""Natural text: writes the tokens of a grammar as people do, `The author laughs.` for `the author laughs .`.
 
-Grammars make tokens, as models of words are trained on. Models of pieces were trained on running text, and
-have hardly seen a sentence that begins in lower case, or a space before a full stop. The rules of a language
-are data: which tokens stand close to the one before them, which to the one after, and what changes its case.
+Grammars produce tokens, the training format of word-level models. Subword models were trained on running
+text, and have hardly seen a sentence in lower case, or a space before a full stop. The rules of a language
+are data: which tokens attach to the token before or after them, and which change the case of letters.
 """
 
 from __future__ import annotations
@@ -17,56 +17,56 @@ from tseval.errors import SuiteError, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# In what form a model reads sentences: as it was trained, as people write, as tokens of a grammar, or as
-# whoever made them wrote them, which of a grammar are its tokens.
+# The form in which a model reads sentences: that of its training (auto), as people write, as tokens of a
+# grammar, or unchanged.
 Form = Literal["auto", "natural", "tokenised", "as-written"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
-# Stands behind what is seen of a word whose end lies inside a piece, so that its probability is not known.
+# Follows the visible part of a word whose end lies inside a piece, so that its probability is unknown.
 UNFINISHED = "∅"
-# A boundary between words with nothing written there, as between the columns of a Chinese sentence.
+# A word boundary without a written character, as between the columns of a Chinese sentence.
 BOUNDARY = "\x1f"
-# White space that a text means as it is: no-break and thin spaces (French `là !`), the ideographic space.
+# White space that texts use on purpose: no-break and thin spaces (French `là !`), the ideographic space.
 OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-# Stands behind the number of the context that a sentence is scored in, before its first word. No text has it:
-# it is no character of Unicode.
+# Separates the number of a context from the sentence that is scored in it. It is a noncharacter of Unicode,
+# so no text contains it.
 IN_CONTEXT = "\ufdd0"
-# Stands between the two sentences of a question, the first and the second, which is no character either.
+# Separates the two sentences of a question; also a noncharacter.
 OR_SECOND = "\ufdd1"
 _WORDS = re.compile(r"(\s*)(\S+)")
 _ORDINARY = re.compile(r"[ \t\n\r\f\v\x1c-\x1e\x85]+")
 
 
 def single_spaced(text: str) -> str:
-    """Make each run of spaces, tabs and line breaks one space; other spaces stay, but not at the ends."""
+    """Replace each run of spaces, tabs and line breaks by one space; strip white space at both ends."""
     return _ORDINARY.sub(" ", text.strip())
 
 
 def without_boundaries(text: str) -> str:
-    """Return a text as it is read: without the number of its context, and without unwritten boundaries."""
+    """Return a text as a model reads it: without context number and without unwritten boundaries."""
     return without_context(text).replace(BOUNDARY, "")
 
 
 def without_context(text: str) -> str:
-    """Return a sentence without the number of its context; the two sentences of a question as people read."""
+    """Return a sentence without its context number; two sentences of a question are joined by ` | `."""
     return text.rpartition(IN_CONTEXT)[2].replace(OR_SECOND, " | ")
 
 
-# Letters whose capital at the beginning of a sentence depends on the language. Source: ICU 78.3, toTitle.
-# All others have Unicode's title case: `ß` is `Ss`, never `SS`; Georgian has none.
+# Letters whose capital at the start of a sentence depends on the language. Source: ICU 78.3, toTitle.
+# All other letters have Unicode's title case: `ß` becomes `Ss`, never `SS`; Georgian has none.
 TITLE = {
     "turkish": {"i": "İ", "ı": "I"},
     "azerbaijani": {"i": "İ", "ı": "I"},
     "dutch": {"ij": "IJ"},
     "armenian": {"և": "Եվ"},
 }
-# Words of a language that give the capital to the next one: Dutch *'s Avonds*, Afrikaans *'n Man*.
+# Words that stay in lower case, so that the next word is capitalised: Dutch *'s Avonds*, Afrikaans *'n Man*.
 PASS_ON = {"dutch": ("'s", "'t", "'n", "’s", "’t", "’n"), "afrikaans": ("'n", "’n")}
 
 
 def capitalise(word: str, language: str) -> str:
-    """Write a word with a capital first letter, as it is written in a language."""
+    """Capitalise the first letter of a word by the rules of a language."""
     for letters, title in TITLE.get(language, {}).items():
         if word.startswith(letters):
             return title + word[len(letters) :]
@@ -86,25 +86,25 @@ OPENING = (*"([{¿¡", *"（「『【《〈")
 
 @cache
 def _set_of(tokens: tuple[str, ...]) -> frozenset[str]:
-    """Return a set of tokens; in a tuple of a hundred, finding one of them takes long."""
+    """Return a set of tokens, because searching a tuple of a hundred is slow."""
     return frozenset(tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How a language is written."""
+    """The rules for writing a language."""
 
-    # Without a space before them: marks, and clitics (`n't`, `'s`).
+    # Tokens without a space before them: marks, and clitics (`n't`, `'s`).
     close_before: tuple[str, ...] = MARKS
-    close_after: tuple[str, ...] = OPENING  # without one after them: brackets, and what is elided (`l'`)
-    quotes: tuple[str, ...] = ('"',)  # open and close by turns, close to what they enclose
-    spelling: tuple[tuple[str, str], ...] = ()  # tokens that are written otherwise (`i` is `I`)
-    capital: bool = True  # a sentence begins with a capital letter
-    spaces: bool = True  # stand between words at all
-    language: str = ""  # whose capital letters it has; empty for those of Unicode
+    close_after: tuple[str, ...] = OPENING  # without a space after them: brackets, and elided words (`l'`)
+    quotes: tuple[str, ...] = ('"',)  # open and close in turn, without a space on the inside
+    spelling: tuple[tuple[str, str], ...] = ()  # tokens that are spelt differently (`i` is `I`)
+    capital: bool = True  # whether a sentence begins with a capital letter
+    spaces: bool = True  # whether there are spaces between words
+    language: str = ""  # its rules for capitals are used; if empty, those of Unicode
 
     def write(self, sentence: str) -> tuple[str, list[int]]:
-        """Write a sentence of tokens; say where each begins, the space before it being its own, (words,)."""
+        """Write the tokens of a sentence as text; also return where each begins, with its space, (words,)."""
         spelt, text, starts = dict(self.spelling), "", []
         close_before, close_after = _set_of(self.close_before), _set_of(self.close_after)
         quotes, spaces = self.quotes, self.spaces
@@ -129,9 +129,9 @@ class Writing:
         return text, starts
 
     def are_close(self, tokens: Sequence[str]) -> tuple[list[bool], list[bool]] | None:
-        """Tell which tokens have no space before them, and which none behind them.
+        """Return which tokens have no space before them, and which have none after them.
 
-        None where it depends on more than the token: of quotes, and where no spaces stand between words.
+        None if this depends on more than the token: for quotes, and if the language has no spaces.
         """
         if not self.spaces or any(token in self.quotes for token in tokens):
             return None
@@ -139,7 +139,7 @@ class Writing:
         return [token in close_before for token in tokens], [token in close_after for token in tokens]
 
     def extended(self, given: Mapping[str, object], where: str) -> Writing:
-        """Add what a suite says of its own words; refuse what is no rule, or another kind of value."""
+        """Add the rules of a suite; refuse unknown rules and values of the wrong type."""
         changed: dict[str, object] = {}
         for name, value in given.items():
             had = getattr(self, name, None) if name in RULES else None
@@ -172,7 +172,7 @@ CLITICS = (
 )  # fmt: skip
 _ELIDED = ("l", "d", "j", "m", "t", "s", "n", "c", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu")
 ELIDED = (*_ELIDED, *map(str.capitalize, _ELIDED))
-# Languages with spaces between words and marks close to the word before them.
+# Languages with spaces between words, whose marks attach to the word before them.
 _PLAIN = (
     "german", "russian", "turkish", "azerbaijani", "lithuanian", "latvian", "estonian", "finnish",
     "hungarian", "greek", "dutch", "afrikaans", "danish", "swedish", "norwegian", "icelandic",
@@ -187,10 +187,10 @@ LANGUAGES = {name: Writing(language=name) for name in _PLAIN} | {
         close_before=(*MARKS, *CLITICS),
         spelling=(("i", "I"), *((f"i{clitic}", f"I{clitic}") for clitic in CLITICS)),
     ),
-    # French has a space before the high marks (Imprimerie nationale); elided words are close to the next.
+    # French has a space before high marks (Imprimerie nationale). Elided words attach to the next word.
     "french": Writing(close_before=(".", ",", ")", "]", "...", "…"), close_after=(*OPENING, *_APOSTROPHES)),
     "italian": Writing(close_after=(*OPENING, *_APOSTROPHES)),
-    # Articles, conjunctions and prepositions of one letter are written with the word that they precede.
+    # Articles, conjunctions and prepositions of one letter attach to the next word.
     "hebrew": Writing(capital=False, close_after=(*OPENING, *"הושבלכמ")),
     **{
         name: Writing(spaces=False, capital=False) for name in ("chinese", "japanese", "thai", "khmer", "lao")
@@ -207,17 +207,17 @@ _NAMES = {
 
 
 def language_of(name: str) -> str | None:
-    """Return the language with rules of writing that a name, or a code of ISO 639-1, means, or None."""
+    """Return the language, with rules in this module, of a name or an ISO 639-1 code; None if unknown."""
     name = name.strip().casefold()
     return name if name in LANGUAGES else _NAMES.get(name)
 
 
-# Of texts that somebody wrote: only boundaries between words that nothing is written at are left out.
+# Rules for texts as people wrote them: only unwritten word boundaries are removed.
 AS_WRITTEN = Writing((), (), (), (), capital=False)
 
 
 def without_rules(suite: str) -> SuiteError:
-    """Make the error that says that a suite has no rules of writing."""
+    """Make the error for a suite without writing rules."""
     return SuiteError(
         f"--text natural: the suite {suite!r} has no rules for writing its sentences as natural text.\n"
         "  Add a line with rules to suite.yaml, such as: writing: english"
@@ -225,9 +225,9 @@ def without_rules(suite: str) -> SuiteError:
 
 
 def read_writing(given: object, where: str) -> Writing | None:
-    """Read what a suite says of how it is written: a language, or one with rules of its own.
+    """Read the writing rules of a suite: a language, or a language with additional rules.
 
-    That is `english`, `{language: english, close_before: [...]}`, or null where tokens are all there is.
+    Examples: `english`, `{language: english, close_before: [...]}`; null if there are only tokens.
     """
     if given is None:
         return None
@@ -244,7 +244,7 @@ def read_writing(given: object, where: str) -> Writing | None:
 
 
 def rules_for(language: str) -> tuple[Writing | None, tuple[str, ...]]:
-    """Return the rules by which a language is written, or none, and what a reader should know of that."""
+    """Return the writing rules of a language, or None with a note for users."""
     known = language_of(language)
     if known is not None:
         return LANGUAGES[known], ()
