@@ -1,4 +1,4 @@
-"""Suites (grammars, data sets, formal languages) by name or path: found, loaded, cached.
+"""Find, load and cache suites: grammars, data sets and formal languages, by name or path.
 
 `lookup` finds a suite, `loading` loads it, `cache` keeps expanded suites on disk. Each kind of suite has a
 folder: `grammar/`, `data/`, `formal/`. `agreement/` makes data from treebanks and running text.

@@ -1,4 +1,4 @@
-"""`SUITE:inflection`: all verbs of a list in the contexts of a suite's own verbs (Newman et al. 2021)."""
+"""`SUITE:inflection`: compare all verbs of a list in the contexts of a suite (Newman et al. 2021)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from tseval.suites.views import Pair
 
 
-# Share of the items of a case whose forms say their number, from which on it is about verbs.
+# A case is about verbs only if the number of at least this share of its items follows from the verb forms.
 MOST = 2 / 3
 VALUE, OF_TREEBANKS = "value", {"Sing": SINGULAR, "Plur": PLURAL}
 PAST = {("wasn't", "weren't")}
 
 
 class InflectionSuite(OpenedSuite):
-    """A suite whose contexts are asked about all verbs of a list.
+    """A suite that compares all verbs of a list in every context.
 
-    `lexicon` is what `open_lexicon` takes, or the rows of a list that a manifest holds.
+    `lexicon` is an argument of `open_lexicon`, or the rows of a list in a manifest.
     """
 
     def __init__(self, suite: OpenedSuite, lexicon: str | Path | Sequence[str] | None) -> None:
@@ -45,7 +45,7 @@ class InflectionSuite(OpenedSuite):
         self.lexicon = lexicon
 
     def load(self, selection: Selection) -> Suite:
-        """Load the suite, and ask about all verbs after every context."""
+        """Load the suite and compare all verbs in every context."""
         return inflection_suite(self.suite.load(selection), self.lexicon, leave_out=not selection.cases)
 
 
@@ -57,13 +57,13 @@ def inflection_suite(
     Args:
         suite: Its cases have one contrast of two sentences that differ in the number of a verb.
         lexicon: Path of a list of verbs, `unimorph:FILE`, rows of a list, or None for the English list.
-        leave_out: Leave out cases that are not about the number of a verb, where there are others.
+        leave_out: Leave out cases that are not about the number of a verb, if there are other cases.
 
     Returns:
-        The same items with one label, `context`, and the features `right` and `wrong`, forms of the suite's
-        own verb, and `number`, which says which form is right: a feature of this name, or the number of the
-        noun that the verb agrees with, or else what the form of the suite's own verb says. `left_out` names
-        the cases that are not asked, `lexicon` has the list.
+        The same items with one label, `context`. The features `right` and `wrong` are the forms of the
+        suite's own verb. The feature `number` says which form is right. It comes from a feature of this name,
+        from the number of the noun that the verb agrees with, or from the forms of the suite's own verb.
+        `left_out` names the cases that are left out. `lexicon` holds the list.
 
     Raises:
         SuiteError: No case is about the number of a verb, or the list is unusable.
@@ -129,7 +129,7 @@ def inflection_suite(
 
 @contextmanager
 def _kept(problems: list[SuiteError], leave_out: bool) -> Iterator[None]:
-    """Keep what is wrong with a case if cases may be left out."""
+    """Catch an error of a case and add it to `problems`, if cases may be left out."""
     try:
         yield
     except SuiteError as error:
@@ -141,7 +141,7 @@ def _kept(problems: list[SuiteError], leave_out: bool) -> Iterator[None]:
 def _opened(
     lexicon: str | Path | Sequence[str] | None, cases: Sequence[tuple[Case, Sequence[tuple[str, str]]]]
 ) -> VerbLexicon:
-    """Open a list of verbs; only one of UniMorph needs to know the suite's own."""
+    """Open a list of verbs. Only a list of UniMorph needs the suite's own verbs."""
     if lexicon is not None and not isinstance(lexicon, str | Path):
         return VerbLexicon.from_rows(lexicon)
     published: list[tuple[str, str]] = []
@@ -156,16 +156,16 @@ def _opened(
 
 
 def _in_order(forms: tuple[str, str], number: str) -> tuple[str, str]:
-    """Return the singular form first, of a right one and a wrong one."""
+    """Return the singular form and the plural form, given the right and the wrong one."""
     return forms if number == SINGULAR else (forms[1], forms[0])
 
 
 def _numbers(case: Case, forms: Sequence[tuple[str, str]], known: frozenset[tuple[str, str]]) -> list[str]:
-    """Return the number of every item's verb: as the case says it, or as the forms do, empty if they do not.
+    """Return the number of every item's verb; empty if it is unknown.
 
-    Pairs of a treebank say it in the column `value`.
-    Forms say it if most of a case are those of verbs that are known: `is` and `weren't` too, of two tenses. A
-    verb that is not known then has its third person by rule.
+    A feature of the case gives the number; in pairs of a treebank, the column `value` does. Otherwise the
+    verb forms decide, if most of the case's verbs are known; the two forms may differ in tense (`is` and
+    `weren't`). The third person of an unknown verb is then recognised by rule.
     """
     try:
         return numbers_asked(case, forms)
@@ -192,7 +192,7 @@ def _numbers(case: Case, forms: Sequence[tuple[str, str]], known: frozenset[tupl
 
 
 def _forms_of(pair: Pair) -> tuple[str, str]:
-    """Return the right form of an item's verb and the wrong one, without a mark that both have at the end."""
+    """Return the right and the wrong form of an item's verb, without final marks that both have."""
     right, wrong = pair.forms
     while len(right) > 1 and len(wrong) > 1 and right[-1] == wrong[-1] and right[-1] in MARKS:
         right, wrong = right[:-1], wrong[:-1]
@@ -202,7 +202,7 @@ def _forms_of(pair: Pair) -> tuple[str, str]:
 def _is_about_verbs(
     forms: Sequence[tuple[str, str]], numbers: Sequence[str], known: frozenset[tuple[str, str]]
 ) -> bool:
-    """Return whether words in which sentences differ are verbs that are known; anaphors and nouns are not."""
+    """Return whether some item contrasts a known verb; anaphors and nouns are not verbs."""
     return any(_in_order(pair, number) in known for pair, number in zip(forms, numbers, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""A suite whose pairs are questions to a model that answers: each pair twice, in both orders."""
+"""Prompts for a model that answers questions: each pair of sentences is asked twice, in both orders."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def in_both_orders(suite: Suite) -> Suite:
     """Return a suite in which each text is a question: two sentences in one order, with a mark between.
 
-    Its digest is that of the items.
+    The digest is still the digest of the items.
 
     Raises:
-        SuiteError: A case compares no pairs of sentences, or sentences in context.
+        SuiteError: A case does not compare pairs of sentences, or compares sentences in context.
     """
     if suite.context is not None:
         raise SuiteError(
@@ -39,7 +39,7 @@ def _asked(case: Case, terminator: str | None) -> Case:
             "pairs.\n  Choose other cases with --case, or another suite."
         )
     texts: dict[str, Any] = {label: case.sentences[label] for label in case.labels}
-    ended = case.ended(terminator)  # the second sentence of a question ends as all texts of the suite do
+    ended = case.ended(terminator)  # the second sentence of a question ends like all texts of the suite
     firsts: dict[str, Any] = {label: ended.sentences[label] for label in case.labels}
     questions = {
         question_label(first, second): pc.binary_join_element_wise(firsts[first], texts[second], OR_SECOND)

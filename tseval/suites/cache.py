@@ -1,8 +1,8 @@
-"""A cache of expanded suites on disk, so that the second run need not expand again.
+"""A cache of expanded suites on disk: a second run does not expand the suite again.
 
-One file holds a checksum of all that follows, a JSON line about the suite, and four Arrow streams per case.
-It is keyed by the content of every source file and of the code that expands them. If anything is wrong with
-the cache, the suite is expanded again.
+A cache file holds a checksum of the rest, a JSON line about the suite, and four Arrow streams per case.
+Its key hashes every source file and the code that expands it. If anything is wrong with the cache, the suite
+is expanded again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _CODE = Path(__file__).parent
 
 
 def suite_key(path: Path) -> str:
-    """Hash everything that an expansion follows from: the suite's files and our code."""
+    """Hash everything that determines an expansion: the suite's files and the code of tseval."""
     digest = hashlib.sha256(f"{CACHE_FORMAT} {path.resolve().name}".encode())
     folder = path if path.is_dir() else path.parent
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
@@ -64,14 +64,14 @@ def suite_key(path: Path) -> str:
     for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
         content = None
         with suppress(OSError):
-            content = file.read_bytes() if file.is_file() else None  # a pipe would be waited for without end
+            content = file.read_bytes() if file.is_file() else None  # reading a pipe might never end
         size = "unreadable" if content is None else len(content)
         digest.update(f"\n{file.name} {size}\n".encode() + (content or b""))
     return digest.hexdigest()
 
 
 def save_suite(suite: Suite, key: str) -> None:
-    """Write an expanded suite; where the cache cannot be written, do without."""
+    """Write an expanded suite to the cache. If the cache cannot be written, do nothing."""
     if (expanded := _in_memory.get()) is not None:
         expanded[key] = suite
         return
@@ -93,9 +93,9 @@ def save_suite(suite: Suite, key: str) -> None:
 
 @contextmanager
 def without_cache() -> Iterator[None]:
-    """Read no cache on disk inside this block: every suite is expanded again, once.
+    """Ignore the cache on disk inside this block: every suite is expanded again, once.
 
-    Verification does so. A block inside another uses the suites that the outer block has expanded.
+    Verification uses it. A nested block shares the suites that the outer block has expanded.
     """
     outer = _in_memory.get()
     token = _in_memory.set({} if outer is None else outer)
@@ -106,7 +106,7 @@ def without_cache() -> Iterator[None]:
 
 
 def load_cached(key: str) -> Suite | None:
-    """Read an expanded suite, or None where it is absent or damaged."""
+    """Read an expanded suite; None if it is absent or damaged."""
     if (expanded := _in_memory.get()) is not None:
         return expanded.get(key)
     try:
@@ -141,7 +141,7 @@ def _read_case(facts: _CaseFacts, source: pa.BufferReader) -> Case:
 
 
 def _is_sound(case: Case) -> bool:
-    """Return whether a case hangs together: a checksum anyone can compute proves nothing."""
+    """Check that the parts of a case fit together. A checksum proves nothing: anyone can compute one."""
     return (
         case.index.type == pa.int64()
         and len(case.index) == case.sentences.num_rows == case.features.num_rows

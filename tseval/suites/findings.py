@@ -21,15 +21,14 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """Something to look at in a grammar or a data set."""
+    """A finding of lint in a grammar or a data set."""
 
-    # `error` where items are not what they claim, `warning` where they may mislead, `note` where some uses
-    # would stumble over them.
+    # `error`: items are not what they claim. `warning`: they may mislead. `note`: some uses would fail.
     severity: Severity
     path: Path
     line: int | None
     message: str
-    counts: bool = True  # whether the command ends with status 1 for it; notes never do
+    counts: bool = True  # whether the command exits with status 1 because of it; notes never count
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
@@ -38,12 +37,12 @@ class LintFinding:
 
 
 class Whole(str):
-    """A message that is printed whole, however long it is."""
+    """A message that is never shortened."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordsKnown:
-    """Which words a model knows, and whether all that it does not know are named."""
+    """A model's vocabulary, and whether messages name all words that are missing from it."""
 
     knows: Callable[[str], bool]
     name_all: bool = False
@@ -53,18 +52,18 @@ class WordsKnown:
         return [word for word in words if not self.knows(word)]
 
     def listed(self, words: Sequence[str]) -> str:
-        """List words: the first, and how to list all; or all."""
+        """List all words, or the first ones and the option that lists all."""
         if self.name_all:
             return ", ".join(words)
         return some(words) + (" (to list all words: --all)" if len(words) > _SHOWN else "")
 
     def told(self, message: str) -> str:
-        """Return a message that names words."""
+        """Return a message that names words; if it names all, it is never shortened."""
         return Whole(message) if self.name_all else message
 
 
 def some(values: Sequence[str]) -> str:
-    """List the first of some values, and count the others."""
+    """List the first values and count the others."""
     more = f", and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
     return ", ".join(values[:_SHOWN]) + more
 
@@ -75,7 +74,10 @@ def quoted_texts(texts: Sequence[str]) -> str:
 
 
 class Findings(list[LintFinding]):
-    """What was found, and in how many items; none of those of a grammar that cannot be read."""
+    """Findings, the number of items that were checked, and overviews of the cases.
+
+    Items of unreadable grammars do not count.
+    """
 
     n_items = 0
     cases: tuple[CaseOverview, ...] = ()

@@ -1,6 +1,6 @@
-"""Words that grammars leave to the English rule, and that may not be regular, or not English at all.
+"""Find words that the English rules inflect, but that may be irregular or not English.
 
-Without `language:` a suite is taken for English, so *Lehrer* would have the plural *Lehrers*.
+Without `language:` a suite counts as English, so *Lehrer* would get the plural *Lehrers*.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def guessed_forms(
     *,
     is_language_stated: bool,
 ) -> Iterator[tuple[Literal["error", "warning"], Path, int, str]]:
-    """Doubt what rules make of words that may not be regular or not English, once each.
+    """Report each word once whose form by rule may be wrong: irregular words and words that are not English.
 
     Args:
-        grammars: Those of a suite.
-        sentences: Of all items.
-        tokens: Of all these sentences.
-        is_language_stated: Whether the suite says of which language its words are.
+        grammars: The grammars of a suite.
+        sentences: The sentences of all items.
+        tokens: The tokens of all these sentences.
+        is_language_stated: Whether the suite states the language of its words.
     """
     words = {
         (word.path, word.line, word.lemma): (word, is_stated)
@@ -64,7 +64,7 @@ def guessed_forms(
 
 
 def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[tuple[Word, bool]]:
-    """Yield words whose plural is by rule, and whether their grammar states its language.
+    """Yield the words with a plural by rule, and whether their grammar states its language.
 
     Words that occur only in the singular are left out.
     """
@@ -80,7 +80,7 @@ def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[t
 
 
 def _foreign(word: Word, sentences: Collection[str]) -> str | None:
-    """Return why a word may not be English; the first word of a verb is the one that is inflected."""
+    """Return why a word may not be English. The inflected word of a verb phrase is its first word."""
     inflected = word.lemma if word.part == "noun" else word.lemma.partition(" ")[0]
     unknown = not_english(inflected)
     if unknown is not None:

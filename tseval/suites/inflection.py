@@ -1,24 +1,24 @@
-"""English words in their two numbers, by rules that stop where a list says otherwise.
+"""English singular and plural forms by rule, with lists of exceptions.
 
-Grammars list a noun in the singular and a verb in the third person; treebanks have either form. A rule where
-it does not hold makes an ungrammatical sentence that is taken for a grammatical one: so what is not regular
-has no form by rule, and what may not be is doubted (`tseval lint`).
+Grammars list a noun in the singular and a verb in the third person; treebanks have either form. A rule that
+is applied to an irregular word makes an ungrammatical sentence that counts as grammatical. So irregular words
+get no form by rule, and `tseval lint` warns of words that may be irregular.
 """
 
 from __future__ import annotations
 
 import re
 
-# Singular to plural of verbs; a clitic `'s` is `has` or `is` by its lemma.
+# Verbs, singular to plural. The lemma of a clitic `'s` decides between `has` and `is`.
 IRREGULAR = {"is": "are", "has": "have", "does": "do"}
 AUXILIARIES = IRREGULAR | {"was": "were", "isn't": "aren't", "hasn't": "haven't", "doesn't": "don't"}
 _THIRD_PERSONS = {"be": "is", "have": "has"}
-# What stands before a verb and ends in -s.
+# Adverbs in -s that may precede a verb.
 _ADVERBS = {"always", "sometimes", "perhaps", "besides", "nowadays", "afterwards", "towards", "perforce"}
 
 _SIBILANT = re.compile(r"(s|x|z|ch|sh)$")
 _ES = re.compile(r"(ss|x|zz|ch|sh|o)es$")
-# Singular forms whose ending does not tell where the plural one ends.
+# Singular verb forms for which the general rule would give a wrong base form.
 _BASES = {
     **{f"{base}s": base for base in ("ache", "axe", "belie", "die", "hoe", "lie", "overlie", "shoe", "tie")},
     **{f"{base}s": base for base in ("tiptoe", "underlie", "untie", "vie")},
@@ -26,7 +26,7 @@ _BASES = {
     "quizzes": "quiz",
 }
 
-# Nouns with another plural, and compounds of them: policeman, grandchild.
+# Nouns with an irregular plural. Their compounds have it too: policeman, grandchild.
 _PLURALS = {
     "man": "men", "woman": "women", "child": "children", "foot": "feet", "tooth": "teeth", "goose":
     "geese", "mouse": "mice", "louse": "lice", "wife": "wives", "life": "lives", "knife": "knives",
@@ -40,7 +40,7 @@ _PLURALS = {
     "moose": "moose", "bison": "bison", "swine": "swine", "aircraft": "aircraft", "spacecraft":
     "spacecraft", "hovercraft": "hovercraft", "watercraft": "watercraft", "offspring": "offspring",
 }  # fmt: skip
-# Words whose compounds have their ending; and words with these endings that are no such compounds.
+# Nouns whose compounds inflect like them. _NO_COMPOUNDS: words with these endings that are no compounds.
 _HEADS = re.compile(
     r"(?:wo)?man$|child$|foot$|tooth$|goose$|mouse$|wife$|knife$|half$|calf$|wolf$|shelf$|leaf$|loaf$|thief$"
     r"|sheep$|deer$"
@@ -54,9 +54,9 @@ _NO_PLURAL = {
     "furniture", "information", "luggage", "baggage", "equipment", "advice", "knowledge", "homework", "rice",
     "music", "weather", "traffic", "software", "hardware", "wildlife",
 }  # fmt: skip
-# Adding a bare `s` gives no English noun here: box, city, watch.
+# No English noun with these endings takes a bare `s`: box, city, watch.
 _NO_BARE_S = re.compile(r"(?:s|x|z|ch|sh|[bcdfghjklmnpqrstvwxz]y)$")
-# Here it may, or may not: these are known to add it.
+# Some nouns with these endings take a bare `s`, others do not. _REGULAR lists nouns that do.
 _DOUBTFUL = re.compile(r"[^aeiouf]o$|[^f]fe?$|man$")
 _REGULAR = {
     "roof", "chief", "belief", "proof", "chef", "reef", "brief", "gulf", "safe", "surf", "serf", "turf",
@@ -100,7 +100,7 @@ def remove_s(form: str) -> str | None:
 
 
 def listed_plural(noun: str) -> str | None:
-    """Return the plural of a noun that a list says is not regular: itself with another ending, or nothing.
+    """Return the plural of a noun in the lists of exceptions: '' if it has none, None if it is not listed.
 
     >>> [listed_plural(noun) for noun in ("policeman", "sheep", "police", "human")]
     ['policemen', 'sheep', '', None]
@@ -117,7 +117,7 @@ def listed_plural(noun: str) -> str | None:
 
 
 def plural_by_rule(part: str, lemma: str) -> str | None:
-    """Return the plural of a noun, or of a verb phrase in the singular, by rule; None where it does not hold.
+    """Return the plural of a noun, or of a singular verb phrase, by rule; None if the rule does not apply.
 
     >>> [plural_by_rule("noun", noun) for noun in ("author", "box", "man")]
     ['authors', None, None]
@@ -135,7 +135,7 @@ def plural_by_rule(part: str, lemma: str) -> str | None:
 
 
 def right_plural(part: str, lemma: str) -> str | None:
-    """Return the plural of a word that has none by rule, where it is known; nothing where there is none.
+    """Return the plural of a word that the rule cannot inflect; '' if it has none, None if it is unknown.
 
     >>> right_plural("noun", "box"), right_plural("verb", "goes home"), right_plural("noun", "gas station")
     ('boxes', 'go home', None)
@@ -149,7 +149,7 @@ def right_plural(part: str, lemma: str) -> str | None:
 
 
 def doubted(part: str, lemma: str) -> str | None:
-    """Return why the form by a rule may be wrong; nothing if no list and no ending speaks against it.
+    """Return why the form by rule may be wrong; None if no list and no ending raises doubt.
 
     >>> doubted("noun", "gigolo"), doubted("noun", "roof")
     ('gigolos or gigoloes', None)

@@ -1,8 +1,7 @@
-"""Lint: what an author wants to know of grammars, designs and data sets before trusting the numbers.
+"""Lint: checks of grammars, designs and data sets, which an author needs before trusting the numbers.
 
-What counts as a fault is stated so that the published set of Marvin & Linzen passes: items are compared
-whole, not sentence by sentence, and an item's sentences must hang together by minimal steps, not every
-pair be minimal.
+The checks are defined so that the published set of Marvin & Linzen passes. Whole items are compared, not
+single sentences. Minimal steps must connect all sentences of an item, but not every pair must be minimal.
 """
 
 from __future__ import annotations
@@ -48,12 +47,16 @@ def lint(
     *,
     name_all: bool = False,
 ) -> Findings:
-    """Check a suite folder or a single grammar; of the lexicon of one grammar only what it uses is judged.
+    """Check a suite folder or a single grammar. For one grammar, only the lexicon entries that it uses count.
 
-    `knows` tells whether a model knows a word, where that is to be checked; of those that it does not know
-    the first are named, or all. Of a `sample`, drawn at random,
-    the first item is always one. What was found comes in the order of the cases; what cannot be read or
-    expanded is an error among others.
+    Args:
+        path: A suite folder or a grammar file.
+        knows: Returns whether a model knows a word; None to skip this check.
+        sample: Check this many random items of each case; the first item is always among them.
+        name_all: Name all words that the model does not know, not only the first.
+
+    Returns:
+        Findings in the order of the cases. A file that cannot be read or expanded is an error among them.
     """
     folder = read_folder(path)
     known = None if knows is None else WordsKnown(knows, name_all)
@@ -72,7 +75,7 @@ def lint(
                 rows = sorted({0, *drawn[1:]})
             case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
         except GrammarError as error:
-            # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
+            # An error in a lexicon occurs in every grammar that uses it, but is reported once.
             found_problems = dict.fromkeys(map(_as_finding, (error, *error.others)))
             findings += [finding for finding in found_problems if finding not in findings]
             findings += () if grammar is None else _of_code(grammar, all_items=False)
@@ -91,7 +94,7 @@ def lint(
     findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
     findings += map(_as_told, slips_of_folder(folder, grammars, words))
     if len(grammars) == len(folder.files):
-        folder.load()  # what is wrong only with all of them together
+        folder.load()  # raises errors that concern all grammars together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
     findings += missing_words(list(words), path, known)
     return findings
@@ -113,7 +116,7 @@ def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
 
 
 def minimal_step(first_text: str, second_text: str) -> bool:
-    """Return whether two sentences differ in one stretch of words, or in the order of the same ones."""
+    """Return whether two sentences differ in one stretch of words, or only in the order of the words."""
     left, right = first_text.split(), second_text.split()
     if sorted(left) == sorted(right):
         return left != right
@@ -122,7 +125,7 @@ def minimal_step(first_text: str, second_text: str) -> bool:
         start += 1
     while end < shorter - start and left[-1 - end] == right[-1 - end]:
         end += 1
-    # A word that both stretches share would split the difference in two.
+    # If both stretches share a word, there are really two differences.
     return not set(left[start : len(left) - end]) & set(right[start : len(right) - end])
 
 
@@ -153,10 +156,10 @@ def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report items whose sentences are not linked by minimal steps; equal ones are reported elsewhere.
+    """Report items whose sentences are not linked by minimal steps; equal sentences are reported elsewhere.
 
-    A separable verb is such an item and right, so this never fails a check. Designs compare regions: their
-    predictions say what they may confound.
+    A separable verb is a correct item of this kind, so this never fails a check. Designs compare regions:
+    confounds are found from their predictions.
     """
     if isinstance(case.question, Regions):
         return
@@ -186,7 +189,7 @@ def _linked(texts: Sequence[str]) -> bool:
 def _as_written(
     grammar: Grammar, case: Case, terminator: str | None, writing: Writing
 ) -> Iterator[LintFinding]:
-    """Report what is lost or odd where sentences are read as people write them."""
+    """Report pairs and words that become ambiguous or odd when sentences are written as people write them."""
     end = "" if terminator is None else f" {terminator}"
     texts = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
     written = {text: writing.write(text + end)[0] for column in texts.values() for text in column}
@@ -214,13 +217,13 @@ def _as_written(
 
 
 def _stays_minimal(first_text: str, second_text: str, written: Mapping[str, str]) -> bool:
-    """Return whether a pair differs minimally as people write it, but for the capital of the first word."""
+    """Return whether a pair is still minimal as people write it, apart from initial capitals."""
     first, second = (written[text].lower() for text in (first_text, second_text))
     return first == second or minimal_step(first, second)
 
 
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    # Of a repeated slot the feature is a sequence of numbers: that some sequences are rarer misleads nobody.
+    # The feature of a repeated slot is a sequence of numbers. Rare sequences mislead nobody.
     numbers = [
         f"{slot.name}_number"
         for slot in grammar.slots
@@ -228,7 +231,7 @@ def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     ]
     for name in [*numbers, *grammar.features]:
         values = Counter(case.features.column(name).to_pylist())
-        # What counts (n_intervening) follows from the words, and is not expected to be balanced.
+        # Numeric features such as n_intervening follow from the words and need not be balanced.
         if len(set(values.values())) > 1 and all(isinstance(value, (str, bool)) for value in values):
             shares = some([f"{value} {count:,}" for value, count in values.items()])
             keys = ("features", name) if name in grammar.features else ("slots", name.removesuffix("_number"))
@@ -237,7 +240,7 @@ def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _never_marked(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report regions that the front matter names and no sentence marks."""
+    """Report regions that the front matter names but no sentence marks."""
     if isinstance(case.question, Regions) and grammar.experiment is not None:
         marked = {name for names in case.question.named.values() for name in names}
         for name in grammar.experiment.regions:
@@ -290,9 +293,9 @@ def lint_data(
     *,
     name_all: bool = False,
 ) -> Findings:
-    """Check a file of data or a folder of such files; path and columns are as `read_data` takes them.
+    """Check a data file or a folder of data files; path and columns as in `read_data`.
 
-    What was found is given case by case; it is empty when all is well.
+    Findings are in the order of the cases, and empty if all is well.
     """
     data = read_data(path, columns=columns_at(path, columns))
     known = None if knows is None else WordsKnown(knows, name_all)

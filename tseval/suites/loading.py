@@ -33,25 +33,25 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     exclude: Exclude | None = None,
     lexicon: str | Path | Sequence[str] | None = None,
 ) -> Suite:
-    """Load a suite: all its items, or some, expanding only these.
+    """Load all items of a suite, or some of them; only these are expanded.
 
     Args:
         spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), path of a folder of
-            grammars or of one `.jinja` file, or path of a file or a folder of data. `:METHOD` after it
-            asks something else of the items (`tseval.suites.views`), or chooses among the methods of a data
-            set (`blimp:one_prefix`).
-        cases: Only these cases, or this one; all where empty.
-        limit: The first so many items of each case.
-        sample: So many items of each case, drawn uniformly without replacement, in item order.
-        seed: Of the draw, and of the sentences that `:judgement` shows.
+            grammars or of one `.jinja` file, or path of a file or a folder of data. A final `:METHOD`
+            chooses another task on the items (`tseval.suites.views`) or one method of a data set
+            (`blimp:one_prefix`).
+        cases: Names of the cases to load, or one name; empty for all cases.
+        limit: Load the first `limit` items of each case.
+        sample: Load `sample` items of each case, drawn uniformly without replacement, in item order.
+        seed: Seed for `sample`, and for the sentences that `:judgement` shows.
         tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
-            word-level models; the sentences of grammars are tokenised anyway.
-        columns: Of a table, what each column is: `{"good": "sen", "bad": "wrong_sen"}`, and how it is read
-            (`tseval.suites.data.roles`). None for names that are known.
-        exclude: Items of data to leave out: `known-errors`, which is what its authors and readers found, the
+            word-level models. The sentences of grammars are already tokenised.
+        columns: Roles of the columns of a table, `{"good": "sen", "bad": "wrong_sen"}`, and settings for
+            reading it (`tseval.suites.data.roles`). None if the columns have known names.
+        exclude: Items of data to leave out: `known-errors` (errors that authors and users reported), the
             path of a list, or pairs of a case and an id (`tseval.suites.data.entries`).
-        lexicon: Of `SUITE:inflection`, the verbs to compare: path of a table with the columns `sing` and
-            `plur`, `unimorph:FILE`, or rows of a list; None for the English list that comes with tseval.
+        lexicon: Verbs that `SUITE:inflection` compares: path of a table with the columns `sing` and
+            `plur`, `unimorph:FILE`, or rows of a list; None for the English list of tseval.
 
     Raises:
         SuiteError: No such suite, case or column; a limit or sample below 1.
@@ -74,12 +74,11 @@ def stream_cases(  # noqa: PLR0913 - the options of a user, and two lists to fil
     notes: list[str] | None = None,
     labels: list[str] | None = None,
 ) -> tuple[int, Iterator[Case]]:
-    """Go through the items of a suite in blocks, for writing them out.
+    """Return the number of items of a suite and an iterator over blocks of items, to write them to a file.
 
-    What is given is that of `load_suite`, but limit and sample are of the items of all the cases together.
-    Gives how many items there will be, and the blocks; a large case comes in several. A grammar that cannot
-    be expanded is refused at the latest while its block is made. What a reader should know of how data were
-    read is added to `notes`, the labels of all cases to `labels`.
+    The arguments are those of `load_suite`, but `limit` and `sample` count the items of all cases together.
+    A large case comes in several blocks. If a grammar cannot be expanded, the error is raised at the latest
+    with its block. Notes on how data were read are added to `notes`, and the labels of all cases to `labels`.
     """
     selection = Selection((cases,) if isinstance(cases, str) else cases, limit, sample, seed)
     selection.check()
@@ -98,7 +97,7 @@ def _open(
     tokenise: bool = False,
     lexicon: str | Path | Sequence[str] | None = None,
 ) -> OpenedSuite:
-    """Find a suite, and open it as the first kind that knows what is there."""
+    """Find a suite and open it as the first kind that accepts it."""
     place, method = (spec, None) if FormalSuite.opens(spec) else locate_suite(spec)
     if method == INFLECTION:
         return InflectionSuite(_open(place, columns, exclude, tokenise), lexicon)
@@ -114,7 +113,7 @@ def _open(
 
 
 def _kinds() -> Iterator[type[SuiteKind]]:
-    """Yield the kinds of suites, in the order in which they are tried."""
+    """Yield the kinds of suites in the order in which they are tried."""
     yield FormalSuite
     yield DataSuite
     from tseval.suites.grammar.suite import GrammarSuite  # noqa: PLC0415 - brings Jinja and YAML along

@@ -1,4 +1,4 @@
-"""Find a suite by the name of a bundled or published one, or by its path."""
+"""Find a bundled or published suite by its name, or any suite by its path."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 def available_suites() -> tuple[str, ...]:
-    """Name the bundled suites."""
+    """List the names of the bundled suites."""
     return tuple(sorted(file.parent.name for file in TEMPLATES.glob("*/suite.yaml")))
 
 
 def bundled_sizes(name: str) -> tuple[str, int, int, int]:
-    """Return title and numbers of cases, items and contrasts of a bundled suite, without expanding it."""
+    """Return the title and the numbers of cases, items and contrasts of a bundled suite, unexpanded."""
     from tseval.suites.grammar.folders import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     folder = read_folder(TEMPLATES / name)
@@ -38,9 +38,9 @@ def bundled_sizes(name: str) -> tuple[str, int, int, int]:
 
 
 def find_suite(spec: str | Path) -> Path:
-    """Find a suite by the name of a bundled or published one, or by path; names come first.
+    """Find a bundled or published suite by its name, or a suite by its path; names come first.
 
-    A published one is downloaded where it is not here yet.
+    If a published suite is not here yet, it is downloaded.
     """
     if spec == "":
         raise SuiteError(
@@ -69,7 +69,7 @@ def find_suite(spec: str | Path) -> Path:
             "languages with tseval run, tseval expand or tseval train."
         )
     refuse_elsewhere(spec)
-    near = get_close_matches(spec, CATALOGUE, n=1)  # all of them would be more than a message holds
+    near = get_close_matches(spec, CATALOGUE, n=1)  # the whole catalogue is too long for a message
     known = suggest(spec, [*available_suites(), *near, *FORMAL_LANGUAGES], "Suites")
     raise SuiteError(
         f"there is no suite {spec!r}.\n  {known} To see all suites, type tseval suites. To "
@@ -78,7 +78,7 @@ def find_suite(spec: str | Path) -> Path:
 
 
 def taken_before(spec: str) -> str | None:
-    """Return a note that the name is read as a suite, not as the file or folder of the same name."""
+    """Return a note if a suite's name hides a file or folder with the same name."""
     name = spec.rpartition(":")[0] or spec
     if name in (*available_suites(), *CATALOGUE) and Path(name).exists():
         return f"{name} is a suite of tseval. To use your file or folder of the same name, write ./{spec}"
@@ -86,7 +86,7 @@ def taken_before(spec: str) -> str | None:
 
 
 def check_suite_spec(spec: str) -> None:
-    """Check that there is such a suite, without reading it; refuse as `load_suite` does."""
+    """Check that a suite exists, without reading it; raise the errors of `load_suite`."""
     if names_language(spec):
         parse_language(spec)
     else:
@@ -94,7 +94,7 @@ def check_suite_spec(spec: str) -> None:
 
 
 def locate_suite(spec: str | Path) -> tuple[Path, str | None]:
-    """Find a suite, and the method that `NAME:METHOD` chooses, None where it chooses none."""
+    """Find a suite, and the method of `NAME:METHOD`; None if there is no method."""
     if not isinstance(spec, str) or ":" not in spec or Path(spec).exists():
         return find_suite(spec), None
     name, _, method = spec.rpartition(":")

@@ -1,10 +1,10 @@
-"""Mistakes after which items say something else than their author meant, found in the sentences of a case.
+"""Find mistakes in the sentences of a case that change what its items measure.
 
-They are the same for grammars and for data: a sentence that is good in one item and bad in another, a
-difference that nobody sees, a mark that ends the sentence twice, brackets that are read as words.
+The checks are the same for grammars and data: a sentence that is good in one item and bad in another, an
+invisible difference, two marks at the end of a sentence, brackets that are scored as words.
 
-Whole columns are searched first, and single sentences looked at only where something may be found: `tseval
-run` looks for mistakes in every suite.
+`tseval run` checks every suite, so the checks are fast: they search whole columns first, and look at single
+sentences only if the column search has a match.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
 
-_SHOWN = 4  # names in a message
+_SHOWN = 4  # the number of slots that a message names
 Severity = Literal["error", "warning", "note"]
-# What is found before it is known where in a file it stands: the label whose sentences it is about, and what.
+# A mistake before its place in a file is known: its severity, the label of its sentences, and the message.
 Found = tuple[Severity, str, str]
 
 # Marks that end a sentence: Latin, Chinese and Japanese, Arabic and Urdu, Devanagari, Ethiopic, Armenian,
@@ -33,20 +33,20 @@ OTHER_ENDS = (
     *("…", "‼", "⁇", "⁈", "⁉"),
 )
 ENDS_SENTENCE = (".", "?", "!", *OTHER_ENDS)
-# Joiners are letters in Persian and in Indian scripts, and nothing in these.
+# Joiners are part of the spelling in Persian and in Indian scripts, but not in these scripts.
 _JOINERS = "\u200c\u200d"
 _UNJOINED = ("LATIN", "CYRILLIC", "GREEK")
-# Without a width, and no format characters of Unicode: selectors of variants, fillers, a blank of Braille.
+# Characters without width that Unicode does not class as format: variation selectors, fillers, Braille blank.
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
 _BLANKS = re.compile(f"[{_BLANK}]")
 # Letters that look like Latin ones, hyphens and apostrophes. Source: Unicode, confusables (UTS 39).
 _OTHERS = "асеорхуіјѕһԁԛԝАВЕКМНОРСТХІЈЅοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ\u2010\u2011\u02bc\u2018\u2019"
 _LOOK_ALIKE = str.maketrans(_OTHERS, "aceopxyijshdqwABEKMHOPCTXIJSoABEZHIKMNOPTYX--'''")
-# A sentence without any of these is as it looks, but for letters that are not composed.
+# A sentence without any of these characters looks as it is written, apart from decomposed letters.
 _UNSEEN = (
     rf"[\p{{Cf}}\x{{00a0}}\x{{1680}}\x{{2000}}-\x{{200a}}\x{{202f}}\x{{205f}}\x{{3000}}{_BLANK}{_OTHERS}]"
 )
-# What looks like a region, with a name and words, or a name alone.
+# A bracket that looks like a region: a name with words, or a name alone.
 _BRACKET = re.compile(
     r"\[\s*([^\W\d][\w-]*)(?:\s*:?\s+[^\[\]]*)?(?:\]|$)|\[\s*(\w[\w-]*)\s*:?\s+[^\[\]]*(?:\]|$)"
 )
@@ -54,7 +54,7 @@ _CLOSING = "\"'”’»)」』"
 
 
 def name_of(character: str) -> str:
-    r"""Name a character that cannot be seen: its code, and its name in Unicode.
+    r"""Return the code point of an invisible character and its Unicode name.
 
     >>> name_of("\\u200b")
     'U+200B (zero width space)'
@@ -63,7 +63,7 @@ def name_of(character: str) -> str:
 
 
 def as_seen(text: str) -> str:
-    """Return a text as a reader sees it: composed, with plain spaces, and one letter for all of its look."""
+    """Return a text as it looks: composed, with plain spaces, and one letter for all that look like it."""
     return " ".join(" ".join(map(_word_as_seen, text.split(" "))).split())
 
 
@@ -76,14 +76,14 @@ def _word_as_seen(word: str) -> str:
 
 
 def is_invisible(character: str, before: str = "") -> bool:
-    """Check whether a character has no width and is no letter of the script of the text before it."""
+    """Check whether a character has no width and is not a letter in the script of the text before it."""
     if character in _JOINERS:
         return unicodedata.name(before[-1:] or "-", "").startswith(_UNJOINED)
     return unicodedata.category(character) == "Cf" or _BLANKS.match(character) is not None
 
 
 def first_mistake(case: Case, terminator: str | None) -> str | None:
-    """Return the first mistake in a case after which its numbers mean something else, or None."""
+    """Return the message of the first mistake that changes what a case measures, or None."""
     checks = [unseen_differences(case), contradictions(case), forgotten_regions(case)]
     if terminator is not None:
         checks.append(ended_twice(case, terminator))
@@ -91,7 +91,7 @@ def first_mistake(case: Case, terminator: str | None) -> str | None:
 
 
 def unseen_differences(case: Case) -> Iterator[Found]:
-    """Find contrasts between sentences that differ, and look the same."""
+    """Find contrasts whose two sentences differ but look the same."""
     for contrast in case.contrasts:
         sides = [case.sentences[label] for label in (contrast.better, contrast.worse)]
         odd = [pc.or_(pc.match_substring_regex(side, _UNSEEN), _not_composed(side)) for side in sides]
@@ -111,7 +111,7 @@ def _not_composed(texts: Any) -> Any:
 
 
 def _why(sentence: str, twin: str) -> str:
-    """Return by which character two sentences differ that look the same, and where it stands."""
+    """Return which character makes two sentences differ that look the same, and its position."""
     for text in (sentence, twin):
         for place, character in enumerate(text):
             blank = character != " " and unicodedata.category(character) == "Zs"
@@ -126,7 +126,7 @@ def _why(sentence: str, twin: str) -> str:
 
 
 def contradictions(case: Case) -> Iterator[Found]:
-    """Find sentences that are the better one in an item and the worse one in another, by contrast."""
+    """Find sentences that are the better one in one item of a contrast and the worse one in another."""
     for contrast in case.contrasts:
         better, worse = (case.sentences[label] for label in (contrast.better, contrast.worse))
         if not pc.any(pc.is_in(better, value_set=worse.combine_chunks()), min_count=0).as_py():
@@ -148,7 +148,7 @@ def contradictions(case: Case) -> Iterator[Found]:
 
 
 def _leave_out(case: Case, text: str, contrast: tuple[str, str]) -> str:
-    """Name the line that leaves such items out: what differs where the text is good and where it is bad."""
+    """Return a fix for contradictions: name the features that differ between the two items of a sentence."""
     better, worse = (case.sentences[label].to_pylist().index(text) for label in contrast)
     differ = [
         name
@@ -166,7 +166,7 @@ def _leave_out(case: Case, text: str, contrast: tuple[str, str]) -> str:
 
 
 def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
-    """Find sentences that end in a mark already; an abbreviation such as `U.S.` may end one."""
+    """Find sentences that already end in a final mark. A final abbreviation such as `U.S.` is allowed."""
     for label in case.labels:
         texts = _matching(case, label, _ending_in((terminator, *ENDS_SENTENCE)))
         written = [text for text in texts if _ends(text, terminator)]
@@ -184,12 +184,12 @@ def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
 
 
 def _ending_in(marks: Sequence[str]) -> str:
-    """Return the pattern of a text that ends in a mark, but for closing quotes."""
+    """Return a pattern for texts that end in a mark, perhaps with closing quotes behind it."""
     return f"(?:{'|'.join(map(re.escape, marks))})[{re.escape(_CLOSING)}]*$"
 
 
 def _ends(text: str, terminator: str) -> bool:
-    """Check whether a text ends in a mark, but for closing quotes, and the terminator is one too."""
+    """Check whether a text ends in a final mark like the terminator; closing quotes may follow."""
     bare = text.rstrip(_CLOSING)
     if bare.endswith("."):
         return terminator in ENDS_SENTENCE and "." not in bare.rsplit(maxsplit=1)[-1].removesuffix(".")
@@ -197,7 +197,7 @@ def _ends(text: str, terminator: str) -> bool:
 
 
 def forgotten_regions(case: Case) -> Iterator[Found]:
-    """Find brackets that look like marks of regions, in a case that compares whole sentences."""
+    """Find brackets that look like regions in a case that compares whole sentences."""
     for label in case.labels:
         texts = _matching(case, label, r"\[")
         marked = [text for text in texts if _BRACKET.search(text)]
@@ -221,7 +221,7 @@ def idle_labels(case: Case) -> Iterator[Found]:
 
 
 def _matching(case: Case, label: str, pattern: str) -> list[str]:
-    """Return the distinct sentences of a label that match."""
+    """Return the distinct sentences of a label that match a pattern."""
     texts = case.sentences[label]
     return [str(text) for text in texts.filter(pc.match_substring_regex(texts, pattern)).unique().to_pylist()]
 

@@ -1,7 +1,7 @@
-"""An opened suite: what each kind of suite (formal languages, data, grammars) can do.
+"""The interface of suites: the methods that formal languages, data and grammars have in common.
 
-Each kind is a `SuiteKind` in `formal/suite.py`, `data/suite.py` or `grammar/suite.py`: it says what it opens.
-`loading.py` lists the kinds and asks them in turn.
+Each kind is a `SuiteKind` in `formal/suite.py`, `data/suite.py` or `grammar/suite.py`, and says which names
+or files it opens. `loading.py` lists the kinds and tries them in turn.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which items of a suite a user wants."""
+    """The items of a suite that a user wants."""
 
-    cases: Sequence[str] = ()  # names of cases; all cases where empty
-    limit: int | None = None  # the first so many items
-    sample: int | None = None  # so many items, drawn without replacement, in item order
-    seed: int = 0  # of the draw
+    cases: Sequence[str] = ()  # names of cases; empty for all cases
+    limit: int | None = None  # use the first `limit` items
+    sample: int | None = None  # draw this many items without replacement, in item order
+    seed: int = 0  # seed for the draw
 
     @property
     def has_all_items(self) -> bool:
@@ -60,17 +60,17 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A suite, and how its user wants it read."""
+    """A suite, and how to read it."""
 
     spec: str | Path  # as the user wrote it, for messages
     place: str | Path  # the name of a formal language, or the path of files
-    method: str | None = None  # of a set with several methods, the one to use (`blimp:one_prefix`)
+    method: str | None = None  # the chosen method of a data set with several methods (`blimp:one_prefix`)
     columns: Mapping[str, str] | None = None  # roles of columns and settings (`tseval.suites.data.roles`)
     exclude: Exclude | None = None  # items to leave out (`tseval.suites.data.exclusions`)
     tokenise: bool = False  # whether to write the sentences of data as Penn Treebank tokens
 
     def refuse_settings_of_data(self) -> None:
-        """Refuse columns and exclusions, which only data have."""
+        """Refuse the settings `columns` and `exclude`, which only data sets have."""
         refuse_columns(self.spec, self.columns)
         refuse_exclusion(self.spec, self.exclude)
 
@@ -80,13 +80,13 @@ class ItemStream:
     """The items of a suite in blocks."""
 
     n_items: int
-    labels: tuple[str, ...]  # of all cases, each once
-    notes: tuple[str, ...]  # what a reader should know of how the items were read
-    blocks: Iterator[Case]  # a large case comes in several
+    labels: tuple[str, ...]  # the labels of all cases, each once
+    notes: tuple[str, ...]  # notes for the user on how the items were read
+    blocks: Iterator[Case]  # a large case comes in several blocks
 
 
 class OpenedSuite(ABC):
-    """A suite that was found and not yet loaded."""
+    """A suite that has been located but not yet loaded."""
 
     @abstractmethod
     def load(self, selection: Selection) -> Suite:
@@ -105,16 +105,16 @@ class OpenedSuite(ABC):
 
 
 class SuiteKind(OpenedSuite):
-    """A kind of suite."""
+    """An abstract kind of suite, made from a request."""
 
     @abstractmethod
     def __init__(self, request: Request) -> None:
-        """Take the request; refuse settings that this kind of suite does not have."""
+        """Store the request; refuse settings that this kind of suite does not have."""
 
     @classmethod
     @abstractmethod
     def opens(cls, place: str | Path) -> bool:
-        """Return whether this kind of suite has such a name, or is made of such files."""
+        """Return whether this kind of suite has this name, or consists of these files."""
 
 
 def all_labels(of_cases: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def all_labels(of_cases: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:
-    """Return the ascending rows in [start, end), counted from start."""
+    """Return the ascending rows in [start, end), each minus start."""
     if isinstance(rows, range):
         return range(max(rows.start, start) - start, max(min(rows.stop, end), start) - start)
     return [row - start for row in rows if start <= row < end]

@@ -1,6 +1,7 @@
-"""What an author checks by eye: how many items there are, three of each case, and how often each word stands.
+"""An overview for the author: the number of items, three items of each case, and word frequencies.
 
-Wrong items are seen there, not deduced. It stays short: few values of a slot, and a line each of many cases.
+Wrong items are easy to see there. The overview is short: few values of a slot, and if there are many cases,
+one line per case.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.slots import Slot
 
 
-MOST_CASES = 8  # that are shown with their items; of more each has one line
-_MOST_VALUES = 6  # of a slot
+MOST_CASES = 8  # up to this many cases are shown with items; if there are more, each has one line
+_MOST_VALUES = 6  # shown values of a slot
 _WIDTH = 100  # characters of a sentence, a value list or a line of a case
 
 
 @dataclass(frozen=True, slots=True)
 class CaseOverview:
-    """A case for the eye."""
+    """The overview of a case."""
 
     name: str
-    n_items: int  # that were looked at
-    n_all: int
-    items: Mapping[int, Mapping[str, str]]  # the first, a middle and the last one: sentences by label
-    values: Mapping[str, Counter[str]] = field(default_factory=dict)  # how often each value of a slot stands
+    n_items: int  # number of checked items
+    n_all: int  # number of all items
+    items: Mapping[int, Mapping[str, str]]  # first, middle and last item: number to sentences by label
+    values: Mapping[str, Counter[str]] = field(default_factory=dict)  # frequencies of the values of each slot
 
 
 def overview_of(case: Case, slots: Sequence[Slot] = (), n_all: int | None = None) -> CaseOverview:
-    """Sum up a case; slots are those of its grammar, and of a repeated one each place counts."""
+    """Sum up a case. `slots` are the slots of its grammar; each repetition of a repeated slot counts."""
     places = sorted({0, case.n_items // 2, max(case.n_items - 1, 0)}) if case.n_items else []
     items = {
         int(case.index[place].as_py()) + 1: {
@@ -59,7 +60,7 @@ def overview_of(case: Case, slots: Sequence[Slot] = (), n_all: int | None = None
 
 
 def write_overview(cases: Sequence[CaseOverview]) -> Iterator[str]:
-    """Yield the lines of the table."""
+    """Yield the lines of the overview."""
     if len(cases) > MOST_CASES:
         width = max(len(case.name) for case in cases)
         digits = max(len(f"{case.n_items:,}") for case in cases)
@@ -87,7 +88,7 @@ def write_overview(cases: Sequence[CaseOverview]) -> Iterator[str]:
 
 
 def _frequencies(values: Counter[str]) -> str:
-    """List values with how often each stands; the first ones, if there are many."""
+    """List values with their frequencies; only the first values if there are many."""
     named = list(values.items())
     more = f", … {len(named) - _MOST_VALUES:,} more" if len(named) > _MOST_VALUES else ""
     if len(named) > 1 and len(set(values.values())) == 1:

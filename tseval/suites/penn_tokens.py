@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
+    """Yield the start and end of every word: Penn Treebank tokens, or strings between spaces.
 
-    Double quotes stay as they are, as in running text; the Treebank writes them as `` and ''.
+    Double quotes stay as they are in running text; the Treebank writes them as `` and ''.
     """
     if not penn:
         yield from (match.span() for match in re.finditer(r"\S+", text))
@@ -44,7 +44,7 @@ def tokens(text: str) -> list[str]:
 
 
 def tokenise_case(case: Case) -> Case:
-    """Split punctuation and clitics off the words of a case, and count its endings or regions in tokens."""
+    """Split punctuation and clitics off the words of a case; count its endings or regions in tokens."""
     if isinstance(case.question, Regions):
         return _tokenise_regions(case, case.question)
     before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
@@ -60,7 +60,7 @@ def tokenise_case(case: Case) -> Case:
 
 
 def _tokenise_regions(case: Case, question: Regions) -> Case:
-    """Tokenise region by region, so that no token crosses from one into the next."""
+    """Tokenise each region separately, so that no token belongs to two regions."""
     sentences: dict[str, list[str]] = {}
     counts: dict[str, list[list[int]]] = {}
     for label in case.labels:

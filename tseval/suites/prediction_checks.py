@@ -1,4 +1,4 @@
-"""Checks of predictions about regions: items that look alike, and regions after words that differ."""
+"""Checks of predictions about regions: repeated items, and comparisons with a confound before the region."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
-    """Check the predictions of a case, if it makes any: give their names, and what may mislead."""
+    """Check the predictions of a case, if it has any: yield their names and what may mislead."""
     if not isinstance(case.question, Regions):
         return
     yield from case.question.warnings()
@@ -34,7 +34,7 @@ _Words = dict[str, list[list[str]]]
 
 
 def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
-    """Count the items that differ up to the end of what is compared: only these are distinguished."""
+    """Report items that are equal up to the end of the compared regions: a model cannot distinguish them."""
     columns = []
     for region in sorted(regions_of(parse(prediction.formula)), key=str):
         ends = (before + length for before, length in zip(*question.span(region), strict=True))
@@ -57,7 +57,7 @@ def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Itera
 
 
 def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
-    """Find regions that are compared though both they and what stands before them differ."""
+    """Find compared regions that differ although the words before them differ too."""
     for part in parts_of(parse(prediction.formula)):
         if not (isinstance(part, Operation) and part.operator in "<>=-"):
             continue
@@ -72,7 +72,7 @@ def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Ite
 
 
 def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, str]]:
-    """Return what stands before a region, and the region."""
+    """Return the words before a region and the words of the region, for each item."""
     spans = zip(words[region.condition], *question.span(region), strict=True)
     return [
         (" ".join(sentence_words[:before]), " ".join(sentence_words[before : before + length]))

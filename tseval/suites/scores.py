@@ -1,4 +1,4 @@
-"""The score that suites are compared by, of what a user says."""
+"""Choose the score of several suites from the user's options."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def chosen_score(
     score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
 ) -> Score | Normalised | None:
-    """Return the score for these suites from a user's options; the mean per word is a score by itself.
+    """Return the score for these suites from a user's options. The mean per word is the score `mean`.
 
-    Without a score, sentences are compared by what each suite says; `by`, which may be `none`, is what their
-    log-probabilities are divided by.
+    Without a score, each suite is scored by its own default. `by` names what log-probabilities are divided
+    by; `none` means no division.
     """
     if by == "none":
         if unigrams is not None:

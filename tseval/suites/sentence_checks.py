@@ -37,10 +37,10 @@ UNKNOWN = UNKNOWN_MARKS[0]
 def check_sentences_of(
     case: Case, terminator: str | None, known: WordsKnown | None = None
 ) -> Iterator[Found]:
-    """Check what the sentences of a case alone can show.
+    """Run the checks that need only the sentences of a case.
 
-    The terminator is added to each when it is scored; `known` tells which words a model knows, where that is
-    to be checked.
+    The terminator is added to each sentence when it is scored. If `known` is given, the checks include words
+    that the model does not know.
     """
     columns = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
     items = list(zip(*columns.values(), strict=True))
@@ -64,7 +64,7 @@ def check_sentences_of(
 
 
 def missing_words(words: Sequence[str], path: Path, known: WordsKnown | None) -> Iterator[LintFinding]:
-    """Name the words that a model does not know, where that is to be checked."""
+    """Name the words that a model does not know, if `known` is given."""
     if known is not None and (missing := known.missing(words)):
         message = f"words missing from the vocabulary ({len(missing)}): {known.listed(missing)}."
         yield LintFinding("warning", path, None, known.told(message))
@@ -75,7 +75,7 @@ _Pairs = dict[str, list[tuple[str, str]]]
 
 
 def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
-    contrasts = zip(*pairs.values(), strict=True)  # none where predictions are stated
+    contrasts = zip(*pairs.values(), strict=True)  # empty if the case has predictions instead
     compared_items = zip(items, contrasts, strict=False)
     equal = [item for item, compared in compared_items if any(a == b for a, b in compared)]
     if equal:
@@ -93,7 +93,7 @@ def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
 
 
 def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
-    """Report pairs that count several times in one row of the table, in items that differ elsewhere."""
+    """Report pairs that count several times in one row of the table because their items differ elsewhere."""
     for contrast, compared in pairs.items():
         distinct = dict.fromkeys(zip(items, compared, strict=True))
         counts = Counter(pair for _, pair in distinct)
@@ -129,7 +129,7 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
 
 
 def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
-    """Report pairs and predictions of which the vocabulary knows one form only, with the missing words."""
+    """Report pairs and predictions in which the model knows only one of the forms, and the missing words."""
     texts = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
     distinct = list(dict.fromkeys(text for column in texts.values() for text in column))
     missing = set(known.missing(list({word: None for text in distinct for word in text.split()})))
@@ -153,7 +153,7 @@ def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
 def _half_known_items(
     case: Case, words: UnknownWords, rows: Mapping[str, NDArray[np.int64]], seen: NDArray[np.str_]
 ) -> Iterator[tuple[str, Sequence[str], NDArray[np.bool_]]]:
-    """Yield what counts in a case, the labels that it is about, and which items are half known there."""
+    """Yield what is counted in a case, its labels, and which items are half known."""
     for contrast in case.contrasts:
         better, worse = rows[contrast.better], rows[contrast.worse]
         half_known = words.differ(better, worse) & (seen[better] != seen[worse])
