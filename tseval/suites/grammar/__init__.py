@@ -1,1 +1,1 @@
-"""Grammars: folders of templates with lexicons, read, checked and expanded into items."""
+"""Grammars: read, check and expand folders of templates with lexicons into items."""

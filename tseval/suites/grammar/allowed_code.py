@@ -1,4 +1,4 @@
-"""The code that a grammar may hold: what is refused, and what is charged to the budget of a rendering."""
+"""Rules for the code of a grammar: what is refused, and what counts against the budget of a rendering."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILTERS = frozenset(
 _WITH_A_WORD = frozenset({"agree", "disagree", "match"})
 TESTS = frozenset({"odd", "even", "divisibleby", "in"})
 
-# Names that Jinja gives a meaning of its own, which a grammar has no use for.
+# Names that have a fixed meaning in Jinja, and that grammars do not need.
 _JINJA_NAMES = frozenset({"self", "caller", "varargs", "kwargs"})
 
 _TAGS = {"Pow": "**", "FromImport": "import", "CallBlock": "call", "FilterBlock": "filter"} | {
@@ -38,7 +38,7 @@ _ALLOWED_NODES = frozenset(
 
 
 def check(tree: nodes.Node) -> None:
-    """Refuse every construct that a grammar has no use for."""
+    """Refuse every construct that grammars do not need."""
     for node in tree.find_all(nodes.Node):
         name = type(node).__name__
         if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
@@ -56,7 +56,7 @@ def check(tree: nodes.Node) -> None:
             fix = "Choose another name: in Jinja, this name has a fixed meaning."
             raise GrammarError(f"{word!r} is not allowed as a name.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Call, nodes.Filter, nodes.Test)) and (node.dyn_args or node.dyn_kwargs):
-            # A few characters would become millions of arguments, before any budget is checked.
+            # A few characters could stand for millions of arguments, before the budget is checked.
             fix = "Write the arguments one by one."
             raise GrammarError("arguments with '*' or '**' are not allowed.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Filter, nodes.Test)):
@@ -75,7 +75,7 @@ def check(tree: nodes.Node) -> None:
 def harden(node: nodes.Node, environment: Environment, scope: str = "") -> None:
     """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget.
 
-    What conditions compare, and how they turn out, is noted under the name of their macro.
+    The operands and outcomes of conditions are recorded, with the name of the macro that contains them.
     """
     scope = node.name if isinstance(node, nodes.Macro) else scope
     for field, value in node.iter_fields():
@@ -89,7 +89,7 @@ def harden(node: nodes.Node, environment: Environment, scope: str = "") -> None:
 
 
 def text_cost(node: nodes.Node) -> int:
-    """Bound the characters that one pass through a block prints by itself."""
+    """Return an upper bound on the characters that one pass through a block prints by itself."""
     return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
 
 

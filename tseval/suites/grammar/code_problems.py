@@ -1,4 +1,4 @@
-"""All that is wrong with the code of a grammar: its conditions and its numbers."""
+"""List all problems in the code of a grammar: in its conditions and in its grammatical numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def code_problems(grammar: Grammar, *, all_items: bool) -> list[Problem]:
-    """List errors and warnings; some warnings need all items."""
+    """List errors and warnings. If `all_items` is false, warnings that need all items are left out."""
     return [*number_problems(grammar), *grammar.conditions.problems(all_items=all_items)]
 
 
 def note_of_errors(grammars: Sequence[Grammar]) -> tuple[str, ...]:
-    """Name the first error in the code of some grammars, for a user who runs them."""
+    """Describe the first error in the code of these grammars, for a user who runs them."""
     errors = [
         f"{grammar.path.name}:{line}: {message.removesuffix('.')}"
         for grammar in grammars

@@ -1,4 +1,4 @@
-"""The code of a grammar written again from its syntax tree, for messages that show a condition."""
+"""Convert syntax trees of grammar code back to text, for messages that show a condition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-# Filters that are put into compiled code and that no author writes (`allowed_code.harden`).
+# Filters that tseval inserts into compiled code (`allowed_code.harden`). No author writes them.
 TRANSPARENT = frozenset({"counted_", "flat_", "compared_", "asked_"})
 
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in"}
@@ -19,14 +19,14 @@ _OPERATORS = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "FloorDiv": "//", 
 
 
 def stripped(node: nodes.Node) -> nodes.Node:
-    """Take off the filters that no author wrote."""
+    """Remove the filters that tseval inserted around a node."""
     while isinstance(node, nodes.Filter) and node.name in TRANSPARENT and node.node is not None:
         node = node.node
     return node
 
 
 def code_text(node: nodes.Node | None) -> str:
-    """Write an expression as an author would.
+    """Return the text of an expression, as an author would write it.
 
     >>> from jinja2 import Environment
     >>> tree = Environment().parse("{{ 'x' if depth>1 and not noun.number in ('sing', 'dual') else [1] }}")
@@ -52,7 +52,7 @@ def _calculation(node: nodes.BinExpr) -> str:
 
 
 def _both(node: nodes.And | nodes.Or) -> str:
-    """Write what `and` or `or` joins; what is calculated or compared binds more tightly."""
+    """Return the text of `and` or `or`; calculations and comparisons inside bind more tightly."""
     return f"{_joined(node.left)} {type(node).__name__.lower()} {_joined(node.right)}"
 
 
@@ -62,7 +62,7 @@ def _choice(node: nodes.CondExpr) -> str:
 
 
 def _filter(node: nodes.Filter) -> str:
-    if node.name == "joined_" and isinstance(node.node, nodes.List):  # `~`, as it is compiled
+    if node.name == "joined_" and isinstance(node.node, nodes.List):  # the compiled form of `~`
         return " ~ ".join(map(_within, node.node.items))
     return f"{_within(node.node)} | {node.name}" + (f"({_listed(node.args)})" if node.args else "")
 
@@ -100,7 +100,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 
 
 def _within(node: nodes.Node | None) -> str:
-    """Write a part of an expression, in brackets where it would be read otherwise without."""
+    """Return the text of a part of an expression, in brackets if it needs them."""
     inner = None if node is None else stripped(node)
     loose = (nodes.CondExpr, nodes.Compare, nodes.BinExpr, nodes.Not, nodes.Filter, nodes.Test, nodes.Concat)
     text = code_text(inner)
@@ -108,14 +108,14 @@ def _within(node: nodes.Node | None) -> str:
 
 
 def _joined(node: nodes.Node | None, *others: type[nodes.Node]) -> str:
-    """Write what stands beside `and`, `or` or a comparison."""
+    """Return the text of an operand of `and`, `or` or a comparison."""
     inner = None if node is None else stripped(node)
     loose: tuple[type[nodes.Node], ...] = (nodes.And, nodes.Or, nodes.CondExpr, *others)
     return _within(inner) if isinstance(inner, loose) else code_text(inner)
 
 
 def _constant(value: object) -> str:
-    """Write a value; Jinja turns lists and tables of values into one."""
+    """Return the text of a constant. Jinja makes one constant of a list or table of constants."""
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, (list, tuple)):

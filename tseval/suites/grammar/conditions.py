@@ -1,12 +1,12 @@
-"""What the conditions of a grammar compare: a text with a number, or a slot with a value that it never has.
+"""Find conditions of a grammar that are always or never true, such as a comparison of text with a number.
 
-It has two sources. The syntax tree says which values an expression can have, as far as it is made of slots,
-forms of words and what a list or a macro passes on: a comparison with any other value is never true. While
-items are made, the sandbox notes how each condition turned out, and which kinds of values were compared
-(`Sandbox.observed`). So tseval knows of every expression whether it is true in all items.
+There are two sources. The syntax tree shows which values an expression can have, if it consists of slots,
+forms of words, and lists or arguments of macros: a comparison with any other value is never true. While items
+are made, the sandbox records the outcome of each condition and the kinds of compared values
+(`Sandbox.observed`). So tseval knows for every condition whether it is true in all items.
 
-If one of them cannot know, there is no warning. What other words of the lexicon have, and numbers that nouns
-have elsewhere, are no mistakes: a macro for all genders is right where one of them does not occur.
+If the possible values are unknown, there is no warning. Values of other words in the lexicon, and other
+numbers of nouns, are not mistakes: a macro for all genders is correct even if one gender does not occur.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.source import Lexicon
 
 
-# What is wrong with a condition: how severe it is, its line in the grammar, and the message.
+# A problem of a condition: its severity, its line in the grammar, and the message.
 _Severity = Literal["error", "warning"]
 Problem = tuple[_Severity, int, str]
 
-_MOST_VALUES = 500  # of an expression; it is not followed further
+_MOST_VALUES = 500  # an expression with more values counts as unknown
 _SHOWN = 8
 _EQUALITIES = ("eq", "ne", "in", "notin")
 
@@ -60,21 +60,21 @@ class Conditions:
     slots: Sequence[Slot]
     lexicon: Lexicon | None
     numbers: Sequence[str]
-    observed: Mapping[str, int]  # by condition, how it turned out; by operand, the kinds of its values
+    observed: Mapping[str, int]  # by condition: its outcomes; by operand: the kinds of its values (bits)
     definitions: Mapping[str, nodes.Node]  # macros and sets by name
     _bodies: list[tuple[nodes.Node, bool]] = field(default_factory=list, init=False)
     _comparisons: list[tuple[nodes.Expr, Scope]] = field(default_factory=list, init=False)
     _tests: list[tuple[nodes.Expr, Scope]] = field(default_factory=list, init=False)
     _calls: dict[str, list[tuple[nodes.Call, Scope]]] = field(default_factory=dict, init=False)
-    _passed_on: set[str] = field(default_factory=set)  # macros that are values, called nobody knows where
+    _passed_on: set[str] = field(default_factory=set)  # macros used as values: their calls are unknown
     _followed: set[object] = field(default_factory=set)
 
     def add(self, body: nodes.Node, *, is_condition: bool = False) -> None:
-        """Take in the code of a line, or an expression, which may be a condition itself."""
+        """Add the code of a line or an expression; `is_condition` if it is a condition."""
         self._bodies.append((body, is_condition))
 
     def problems(self, *, all_items: bool) -> list[Problem]:
-        """Return what is wrong with them, each once; how they turned out only if all items were made."""
+        """Return all problems, each once; constant conditions are reported only if all items were made."""
         self._walk_all()
         errors: dict[str, Problem] = {}
         wrong: set[int] = set()
@@ -91,7 +91,7 @@ class Conditions:
         return [*errors.values(), *warnings.values()]
 
     def impossible_at(self, line: int) -> str | None:
-        """Return which comparison on a line is with a value that is never there."""
+        """Return the message about an impossible comparison on a line, or None."""
         return next((message for _, at, message in self.problems(all_items=False) if at == line), None)
 
     def code(self) -> Iterator[nodes.Node]:
@@ -100,7 +100,7 @@ class Conditions:
         yield from (body for body, _ in self._bodies)
 
     def values_of(self, node: nodes.Expr) -> list[str | int | float] | None:
-        """Return what an expression over slots and sets is compared as; None where that is not known."""
+        """Return the values of an expression over slots and sets, as they are compared; None if unknown."""
         values = self.values(node, self._root())
         return None if values is None or values.is_listed else compared_values(values)
 
@@ -133,14 +133,14 @@ class Conditions:
                 self._tests.append((body, root))
 
     def _walk(self, node: nodes.Node, scope: Scope) -> None:
-        """Collect comparisons, conditions and calls, each with the names that are known there."""
+        """Collect comparisons, conditions and calls, each with the names that are known at that place."""
         if isinstance(node, nodes.Compare) or (isinstance(node, nodes.Test) and node.name == "in"):
             self._comparisons.append((node, scope))
         if isinstance(node, (nodes.If, nodes.CondExpr)):
             assert isinstance(node.test, nodes.Expr)
             self._tests.append((node.test, scope))
             self._walk(node.test, scope)
-            # What a branch sets is known outside it as well: as something unknown.
+            # Names that a branch sets exist outside it too, but their values are unknown.
             branch = Scope(scope.names, scope.above, scope.macro, is_conditional=True)
             for part in node.iter_child_nodes(exclude=("test",)):
                 self._walk(part, branch)
@@ -175,10 +175,10 @@ class Conditions:
         sequence = self.values(listed, scope)
         return sequence.element() if sequence is not None and sequence.is_listed else None
 
-    # -- which values an expression can have
+    # -- the values that an expression can have
 
     def values(self, node: nodes.Node | None, scope: Scope) -> Values | None:
-        """Return which values an expression can have; None where that is not known."""
+        """Return the values that an expression can have; None if they are unknown."""
         node = None if node is None else stripped(node)
         known: Values | None = None
         if isinstance(node, nodes.Const):
@@ -208,7 +208,7 @@ class Conditions:
         return known if known is None or len(known.has) <= _MOST_VALUES else None
 
     def _of_parameter(self, macro: str, place: int) -> Values | None:
-        """Join what all calls of a macro pass to it."""
+        """Return the union of the values that all calls of a macro pass to one parameter."""
         node = self.definitions[macro]
         assert isinstance(node, nodes.Macro)
         if macro in self._passed_on or (macro, place) in self._followed:
@@ -226,7 +226,7 @@ class Conditions:
         return union_of(values)
 
     def _part(self, whole: Values | None, key: Values | None) -> Values | None:
-        """Return what forms, numbers or lemmas of words can be, or what is in a list."""
+        """Return the values of a form, number or lemma of words, or of an element of a list."""
         if whole is None:
             return None
         if whole.is_listed:
@@ -270,10 +270,10 @@ class Conditions:
             return Values(tuple(changed(str(text)) for text in texts), others)
         return None
 
-    # -- what is wrong
+    # -- problems
 
     def _impossible(self, comparison: nodes.Expr, scope: Scope) -> Iterator[tuple[_Severity, str]]:
-        """Find what a comparison compares that can never be equal."""
+        """Find operands of a comparison that can never be equal."""
         sides, operators = _sides(comparison), ["in"]
         if isinstance(comparison, nodes.Compare):
             operators = [operand.op for operand in comparison.ops]
@@ -313,21 +313,21 @@ class Conditions:
         literals = compared[literal] or []
         missing = [literal_value for literal_value in literals if literal_value not in known]
         is_part = len(missing) < len(literals)
-        # Of `x in [a, b]` each must be possible, of `x == (a if ... else b)` one.
+        # In `x in [a, b]` each member must be possible; in `x == (a if ... else b)` only one must.
         if not missing or (is_part and not (operator in ("in", "notin") and literal == 1)):
             return None
         node = code_text(sides[1 - literal][0])
         what = "has a part that is never true" if is_part else f"is {_always(operator)}"
         message = f"{what}: '{node}' is never {' and '.join(map(_quoted, missing[:_SHOWN]))}."
         near = _nearest(missing[0], values)
-        # Code for all genders of a language is right where the words have some of them.
+        # Code for all genders of a language is correct even if the words have only some of them.
         others_occur = is_part or (other.is_form and bool(self._asked_of(node) & {*values}))
         severity: _Severity = "warning" if near is None and others_occur else "error"
         fix = "" if near is None else f"Write {_quoted(near)}."
         return severity, _sentences(message, self._values_shown(sides, values_of_sides), fix)
 
     def _compared(self, operator: str, sides: list[tuple[nodes.Expr, Scope]]) -> list[Values | None]:
-        """Return the values of both sides, those of the members where they are searched; None if unknown."""
+        """Return the values of both sides (for `in`, of the list's members); None for unknown values."""
         values = [self.values(*side) for side in sides]
         if operator in ("in", "notin"):
             is_known = values[1] is not None and values[1].is_listed and _is_list(sides[1][0])
@@ -336,7 +336,7 @@ class Conditions:
         return values if is_known else [None, None]
 
     def _asked_of(self, node: str) -> set[object]:
-        """Return all values that an expression is compared with in the grammar."""
+        """Return all literals that the grammar compares an expression with."""
         return {
             value
             for comparison, scope in self._comparisons
@@ -347,7 +347,7 @@ class Conditions:
         }
 
     def _texts_of(self, values: Values) -> set[object]:
-        """Return the texts of all words, where words are compared as they are printed."""
+        """Return the texts of all words of the lexicon if the values include words, compared as texts."""
         if self.lexicon is None or not any(isinstance(value, Word) for value in values.has):
             return set()
         words = chain.from_iterable(self.lexicon.classes.values())
@@ -356,7 +356,7 @@ class Conditions:
     def _values_shown(
         self, sides: list[tuple[nodes.Expr, Scope]], values_of_sides: Sequence[Values | None]
     ) -> str:
-        """List the values of the side that is no literal."""
+        """Return a sentence that lists the values of the side that is not a literal."""
         for (node, _), values in zip(sides, values_of_sides, strict=True):
             compared = None if values is None else compared_values(values)
             if values is not None and compared and not values.is_literal and not values.is_listed:
@@ -366,11 +366,12 @@ class Conditions:
         return ""
 
     def _constant(self, test: nodes.Expr, scope: Scope) -> str | None:
-        """Return a message if a condition is true in all items, or false in all."""
+        """Return a message if a condition is true in all items, or false in all items."""
         outcome = self.observed.get(_noted_under(test, "asked_") or "", 0)
         names = {name.name for name in test.find_all(nodes.Name)}
         names |= {test.name} if isinstance(test, nodes.Name) else set()
-        # How long a list is belongs to no item; what stands behind another condition may well be true there.
+        # `loop` depends on a place in a list, not on the item. A condition inside another one may well be
+        # true each time it runs.
         if outcome not in (TRUE, FALSE) or "loop" in names:
             return None
         if outcome == TRUE and self._in_some_items(scope, frozenset()):
@@ -388,7 +389,7 @@ class Conditions:
         return " ".join([message, *values_of, "Change it, or delete it."])
 
     def _in_some_items(self, scope: Scope, macros: frozenset[str]) -> bool:
-        """Check whether code runs in some items only: behind a condition, or in a macro called there."""
+        """Check whether code runs only in some items: in a branch, or in a macro that is called in one."""
         if scope.is_conditional:
             return True
         if not scope.macro or scope.macro in macros:
@@ -412,14 +413,14 @@ def _is_list(node: nodes.Node) -> bool:
 
 
 def _noted_under(node: nodes.Node, name: str) -> str | None:
-    """Return the key under which the sandbox notes a condition or an operand; None if it is a constant."""
+    """Return the key of a recorded condition or operand; None if it is not recorded."""
     if isinstance(node, nodes.Filter) and node.name == name and isinstance(node.args[0], nodes.Const):
         return str(node.args[0].value)
     return None
 
 
 def _kinds_noted(sides: Sequence[nodes.Expr], observed: Mapping[str, int]) -> list[int]:
-    """Return the kinds of values that were compared, side by side; 0 where none is known."""
+    """Return the kinds of the values of each side that were compared; 0 if unknown."""
     keys = (_noted_under(side, "compared_") for side in sides)
     base = next((key.rpartition(" ")[0] for key in keys if key is not None), None)
     return [0 if base is None else observed.get(f"{base} {place}", 0) for place in range(len(sides))]
@@ -447,7 +448,7 @@ def _sentences(*parts: str) -> str:
 
 
 def _mended(values_of_sides: Sequence[Values | None], kinds: Sequence[int]) -> str:
-    """Show the value as the other side has it."""
+    """Return a fix: the literal, written in the kind of the other side."""
     for index, other_index in ((1, 0), (0, 1)):
         values = values_of_sides[index]
         if values is not None and values.is_literal and not values.is_listed and len(values.has) == 1:

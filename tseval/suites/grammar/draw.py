@@ -1,9 +1,8 @@
-"""Which of all combinations are items: a condition, or a balanced draw where there are far more than needed.
+"""Choose which combinations of fillers are items: by a condition (`where`) or a balanced draw (`draw`).
 
-In every cell (a combination of the slots under `for_each`) each filler of each other slot is used equally
-often; which go together is left to chance, always the same for the same seed. So no word or number is
-favoured in any cell. Where a condition (`where`) binds fillers together, they are used as equally often as
-it allows.
+A cell is a combination of the slots under `for_each`. In every cell each filler of each other slot is used
+equally often, so no cell favours a word or number. Chance decides which fillers go together; the same seed
+gives the same items. If a condition binds fillers together, they are used as evenly as it allows.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ LARGEST_DRAW = 2_000_000
 LARGEST_CODE = (1 << 63) - 1
 _OPTIONS = ("items", "for_each", "where", "seed")
 _MAX_CELLS = 10_000
-_ROUNDS = 200  # of exchanging fillers until no two items of a cell are the same
-_LOOKED_AT = 4_000  # combinations that are compared before one is taken
+_ROUNDS = 200  # attempts to exchange fillers until no two items of a cell are equal
+_LOOKED_AT = 4_000  # combinations that are compared before one is chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How many items are drawn in each cell."""
+    """A draw: its cells, and the number of items in each cell."""
 
-    items: int  # in each cell
+    items: int  # number of items in each cell
     for_each: tuple[str, ...]  # slots whose combinations are the cells
-    cells: tuple[tuple[int, ...], ...]  # these, as codes of those slots
-    seed: int | None = None  # another one draws another sample
-    # For each cell the combinations of the slots that a condition binds together: codes by slot.
+    cells: tuple[tuple[int, ...], ...]  # the cells, as codes of those slots
+    seed: int | None = None  # seed for the draw; None if the grammar states no seed
+    # For each cell, the combinations that the condition allows for the slots that it binds: codes by slot.
     pools: tuple[dict[str, Column], ...] | None = field(default=None, compare=False)
 
     @property
@@ -57,7 +56,7 @@ class Draw:
 
 
 def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Draw | None:
-    """Read `draw` of a grammar's front matter; None where there is none."""
+    """Read `draw` from a grammar's front matter; None if it has none."""
     if "draw" not in document.data:
         for slot in slots:
             _check_repeats(document, slot, ())
@@ -104,7 +103,7 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
 
 
 def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Column | None:
-    """Read `where` of a grammar's front matter: which of all combinations are items; None for all."""
+    """Read `where` from a grammar's front matter: the positions of the items; None if all are items."""
     source, loose = document.data.get("where"), [slot for slot in slots if slot.n_taken is None]
     if source is not None and "draw" in document.data:
         fix = "Move 'where' into 'draw', or delete one of the two."
@@ -125,7 +124,7 @@ def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentenc
 
 
 def _condition(document: YamlDocument, sentences: Sentences, source: YamlValue, *keys: str) -> Code:
-    """Read a condition, an expression."""
+    """Read a condition, which is one expression."""
     if isinstance(source, (list, dict)):
         message = f"'where' is {describe(source)}."
         raise document.error(
@@ -141,7 +140,7 @@ def _too_many(n_all: int) -> str:
 
 
 def _holds(condition: Code | None, slots: Sequence[Slot], codes: Mapping[str, Column]) -> NDArray[np.bool_]:
-    """Return for which combinations a condition holds, and slots that must differ do, (combinations,)."""
+    """Return for each combination whether the condition and every `differs_from` hold, (combinations,)."""
     n_all = len(next(iter(codes.values())))
     holds = np.ones(n_all, np.bool_)
     by_name = {slot.name: slot for slot in slots}
@@ -165,7 +164,7 @@ def _holds(condition: Code | None, slots: Sequence[Slot], codes: Mapping[str, Co
 
 
 def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
-    """Find the slots that make the cells, in the order of the front matter."""
+    """Find the slots that define the cells, in the order of the front matter."""
     free = {slot.name: slot for slot in slots if not slot.differs_from and slot.repeated_by is None}
     for name in names if isinstance(names, list) else [None]:
         if name not in free:
@@ -183,7 +182,7 @@ def _check_repeats(document: YamlDocument, slot: Slot, for_each: Sequence[str]) 
 
 
 def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sentences: Sentences) -> Draw:
-    """List the combinations of the slots under `for_each` for which `where` holds, or may hold."""
+    """List the cells in which `where` holds, or in which some combination fulfils it."""
     fixed = [slot for slot in slots if slot.name in draw.for_each]
     if math.prod(slot.n_bindings for slot in fixed) > _MAX_CELLS:
         message = f"'for_each' makes more than {_MAX_CELLS:,} combinations."
@@ -225,9 +224,9 @@ def _holds_nowhere(document: YamlDocument, sentences: Sentences, *keys: str) -> 
 
 
 def _bound_together(slots: Sequence[Slot], draw: Draw, wanted: Sequence[str]) -> list[Slot]:
-    """Find the slots of which only some combinations are items, but for those under `for_each`.
+    """Find the slots outside `for_each` whose fillers are bound together by `where` or `differs_from`.
 
-    A slot that differs from others comes with these: what it may choose depends on them.
+    If a slot differs from others, these are included: its choices depend on them.
     """
     names = {name for name in wanted if name not in draw.for_each}
     names |= {slot.name for slot in slots if slot.n_taken is None}
@@ -244,7 +243,7 @@ def _pool(
     condition: Code | None,
     fixed: Mapping[str, int],
 ) -> dict[str, Column] | None:
-    """List the combinations of bound slots that a condition allows in a cell; None where it allows none."""
+    """List the combinations of bound slots that a condition allows in a cell; None if it allows none."""
     lengths = {slot.name: _n_places(slot, slots, fixed) for slot in bound}
     sizes = [slot.n_choices(place) for slot in bound for place in range(lengths[slot.name])]
     n_all = math.prod(sizes)
@@ -264,7 +263,7 @@ def _pool(
 
 
 def _count_items(slots: Sequence[Slot], fixed: Mapping[str, int], pool: dict[str, Column] | None) -> int:
-    """Count the items of different words that a cell could have."""
+    """Count the possible items of a cell with different words."""
     bound = {} if pool is None else pool
     free = [slot for slot in slots if slot.name not in fixed and slot.name not in bound]
     words = [slot for slot in free if not slot.is_numeric]
@@ -275,7 +274,7 @@ def _count_items(slots: Sequence[Slot], fixed: Mapping[str, int], pool: dict[str
 
 
 def _of_cell(slots: Sequence[Slot], fixed: Mapping[str, int]) -> str:
-    """Return which cell is meant."""
+    """Return a description of a cell, for a message."""
     by_name = {slot.name: slot for slot in slots}
     values = [f"{name} {_shown(by_name[name].binding(code))}" for name, code in fixed.items()]
     return f" where {', '.join(values)}" if values else ""
@@ -286,10 +285,9 @@ def _shown(binding: object) -> str:
 
 
 def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, Column]:
-    """Return which value every slot has in every item, as `slot_codes` does for all combinations.
+    """Return the value of every slot in every item: codes for `Slot.binding`, (items,) each.
 
-    Codes for `Slot.binding`, (items,) each, cell after cell. The seed is the name of the document's file,
-    and that of the draw.
+    Items are sorted by cell. The seed is made of the file's name, the cell and the seed of the draw.
     """
     codes: dict[str, list[Column]] = {slot.name: [] for slot in slots}
     bound = {} if draw.pools is None else draw.pools[0]
@@ -329,7 +327,7 @@ def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> 
 
 
 def _n_places(slot: Slot, slots: Sequence[Slot], fixed: Mapping[str, int]) -> int:
-    """Return how many fillers a slot holds at once in a cell."""
+    """Return how many fillers a slot has at once in a cell."""
     if slot.repeated_by is None:
         return slot.repeat or 1
     (counting,) = (other for other in slots if other.name == slot.repeated_by)
@@ -339,7 +337,7 @@ def _n_places(slot: Slot, slots: Sequence[Slot], fixed: Mapping[str, int]) -> in
 
 
 def _evenly(n_choices: int, n_items: int, chance: random.Random) -> list[int]:
-    """Return every choice to as many items as any other, or to one more, in any order."""
+    """Distribute choices evenly over items, in random order; frequencies differ by at most one."""
     choices = list(range(n_choices)) * (n_items // n_choices)
     choices += chance.sample(range(n_choices), n_items % n_choices)
     chance.shuffle(choices)
@@ -349,10 +347,10 @@ def _evenly(n_choices: int, n_items: int, chance: random.Random) -> list[int]:
 def _balanced(
     pool: Mapping[str, Column], slots: Sequence[Slot], n_items: int, chance: random.Random
 ) -> list[int]:
-    """Choose combinations so that the fillers of every slot come as equally often as the pool allows.
+    """Choose combinations so that the fillers of every slot are as evenly frequent as the pool allows.
 
-    One after the other is taken whose fillers came least often until then, each as a share of what would be
-    even; of equals one by chance. None is taken twice before all were taken.
+    Each step takes the combination whose fillers have been used least, relative to an even distribution.
+    Chance decides between equals. No combination is used twice before all have been used once.
     """
     columns = [
         np.unique(filler, return_inverse=True)[1]
@@ -381,7 +379,7 @@ def _balanced(
 
 
 def _made_distinct(columns: list[list[int]], n_items: int, chance: random.Random) -> bool:
-    """Exchange fillers between items until no two are the same; counts of fillers do not change."""
+    """Exchange fillers between items until no two items are equal; the frequency of each filler stays."""
     for _ in range(_ROUNDS):
         seen: set[tuple[int, ...]] = set()
         repeated = []

@@ -1,4 +1,4 @@
-"""Expansion: from a grammar to items, by column and only for the chosen items."""
+"""Expand grammars to items, column by column and only for the chosen items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_size(
     n_wanted: int | None = None,
     fix: str = "Use --limit N or --sample N, or shorten the slots.",
 ) -> None:
-    """Refuse an expansion that is too large, before anything is rendered."""
+    """Refuse too large an expansion before anything is rendered."""
     n_items = grammar.n_items
     if n_items > LARGEST_INDEX:
         raise grammar.document.error(
@@ -59,8 +59,7 @@ def expand(
 ) -> Case:
     """Expand the chosen items of a grammar, by their ascending positions in the full expansion.
 
-    Where it states predictions there are no contrasts. The terminator is added to each sentence when it is
-    scored.
+    A grammar with predictions has no contrasts. The terminator is added to each sentence when it is scored.
     """
     index = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, dtype=np.int64)
     block = _Block(grammar, index)
@@ -109,7 +108,7 @@ class _Block:
         texts = columns[0]
         if len(columns) > 1:
             texts = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
-        # One space between words and none around the sentence; most texts need no change.
+        # Leave one space between words and none around the sentence. Most texts need no change.
         if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
             texts = pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
         if pc.any(pc.equal(texts, pa.scalar(""))).as_py():
@@ -118,7 +117,7 @@ class _Block:
         return texts
 
     def marked(self, label: str, texts: ArrowColumn) -> list[MarkedSentence]:
-        """Take the marks of regions out of the sentences of a condition."""
+        """Parse the regions that the sentences of a condition mark."""
         assert self._grammar.experiment is not None
         regions, line = self._grammar.experiment.regions, self._grammar.sentences[label][0].line
         sentences: list[MarkedSentence] = []
@@ -138,7 +137,7 @@ class _Block:
         return sentences
 
     def _text(self, code: Code) -> ArrowColumn:
-        """Render a fragment for all items; labelled lines share those that are the same in both."""
+        """Render a fragment for all items; labelled lines share the fragments that they have in common."""
         if id(code) not in self._texts:
             self._texts[id(code)] = self._column(code.slots, code.text)
         return self._texts[id(code)]
@@ -163,7 +162,7 @@ class _Block:
         return columns
 
     def entries(self) -> dict[str, ArrowColumn]:
-        """Return the lexicon entry of every lexical factor."""
+        """Return the lexicon entries of every lexical factor, (items,) each."""
         columns: dict[str, ArrowColumn] = {}
         for name, factor in self._grammar.factors.items():
             if isinstance(factor, Code):
@@ -176,13 +175,13 @@ class _Block:
         return columns
 
     def _column(self, names: tuple[str, ...], render: Render) -> ArrowColumn:
-        """Return every item the value that follows from some slots."""
+        """Return a column of values that depend on some slots, (items,)."""
         values, indices = self._rendered(names, render)
         column: ArrowColumn = pa.array(values).take(indices)
         return column
 
     def _rendered(self, names: tuple[str, ...], render: Render) -> tuple[list[Any], ArrowColumn]:
-        """Render once per distinct binding of some slots; say which of these values every item has."""
+        """Render once for each distinct binding of some slots; return the values and each item's index."""
         if names not in self._distinct:
             self._distinct[names] = self._distinct_bindings(names)
         rows, inverse = self._distinct[names]
@@ -195,12 +194,12 @@ class _Block:
         return values, inverse
 
     def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], ArrowColumn]:
-        """Find one row for every distinct binding of some slots, and every row's binding."""
+        """Return one row for each distinct binding of some slots, and the binding's index for every row."""
         combined = np.zeros(self._n_items, dtype=np.int64)
         for name in names:
             codes, size = self._codes[name], self._slots[name].n_bindings
             if size > self._n_items:
-                # Numbered again within the block, so that the product below stays within 64 bits.
+                # Renumber codes within the block, so that the product below fits into 64 bits.
                 distinct, codes = np.unique(codes, return_inverse=True)
                 size = len(distinct)
             combined = np.unique(combined, return_inverse=True)[1] * size + codes
@@ -209,7 +208,7 @@ class _Block:
 
 
 def _lemma(binding: Binding) -> Feature:
-    """Name a filler in a feature column; several fillers with commas between them."""
+    """Return the name of a filler in a feature column; several fillers are joined with commas."""
     if isinstance(binding, tuple):
         return ", ".join(str(_lemma(filler)) for filler in binding)
     return binding.lemma if isinstance(binding, Word) else binding

@@ -1,4 +1,4 @@
-"""Experiments: grammars whose regions are compared under conditions, by predictions."""
+"""Experiments: grammars with predictions that compare regions of sentences between conditions."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _FORMULA_FIX = "Write for example 'what.critical < that.critical'; a formula tha
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What a grammar predicts of its sentences, whose labels are conditions."""
+    """The predictions of a grammar; its labels are the conditions."""
 
-    regions: tuple[str, ...]  # names of what sentences mark
+    regions: tuple[str, ...]  # names of the regions that sentences mark
     predictions: tuple[Prediction, ...]
-    metric: Metric  # what makes one number of the words of a region
+    metric: Metric  # how the values of a region's words become one number
 
 
 def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment | None:
-    """Read what a grammar predicts, by its front matter and labels; None where it compares sentences."""
+    """Read the experiment of a grammar from its front matter; None if it compares whole sentences."""
     present = [key for key in EXPERIMENT_KEYS if key in document.data]
     if not present:
         return None
@@ -94,7 +94,7 @@ def _check(
     regions: Sequence[str],
     metric: Metric,
 ) -> None:
-    """Refuse a prediction that cannot be evaluated for any sentences."""
+    """Refuse a prediction that cannot be evaluated, whatever the sentences are."""
     where = ("predictions", name)
     if name == ALL_PREDICTIONS or not name.strip():
         raise document.error(f"a prediction cannot be called {name!r}.", *where, fix="Choose another name.")
@@ -149,7 +149,7 @@ def as_question(
 def _refusal(
     prediction: str, question: Regions, region: Region, sentences: Sequence[MarkedSentence], n_added: int
 ) -> tuple[str, str] | None:
-    """Refuse what is not marked, words behind the end of a sentence, and the mean or the like of no words."""
+    """Return an error and its fix if a region is unmarked, exceeds the sentence, or has no words."""
     if isinstance(region.place, Mark) and region.place.name not in question.named[region.condition]:
         name, condition = region.place.name, region.condition
         message = f"the prediction {prediction!r} is about {region}, but {condition!r} marks no {name!r}."

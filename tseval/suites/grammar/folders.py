@@ -1,4 +1,4 @@
-"""A suite of grammars as it lies on disk: a folder with suite.yaml, or one grammar."""
+"""Read a suite of grammars from disk: a folder with suite.yaml, or one grammar file."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases", "writing", 
 
 @dataclass(frozen=True, slots=True)
 class SuiteFolder:
-    """A suite as it lies on disk: a folder of grammars, or one grammar alone."""
+    """A suite on disk: a folder of grammars, or a single grammar."""
 
-    name: str  # the folder's or the file's
-    title: str  # as a reader would cite it
-    source: str | None  # its reference
+    name: str  # the name of the folder or file
+    title: str  # the name for a citation
+    source: str | None  # the reference
     terminator: str | None  # token after every sentence
-    contrasts: tuple[Contrast, ...] | None  # of the suite; None for the default
+    contrasts: tuple[Contrast, ...] | None  # the suite's own contrasts; None for all pairs of labels
     files: Mapping[str, Path]  # case name to grammar, in order
     unlisted: tuple[Path, ...]  # grammars in the folder that `suite.yaml` leaves out
-    path: Path  # of the folder or file
+    path: Path  # the folder or file
     writing: Writing | None = LANGUAGES["english"]
-    language: str = ENGLISH  # whose words it has; English ones are inflected by rule
-    notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it is written
-    document: YamlDocument | None = None  # its `suite.yaml`
-    is_language_stated: bool = False  # in `suite.yaml`; without that the words are taken for English
+    language: str = ENGLISH  # the language of the words; only English is inflected by rule
+    notes: tuple[str, ...] = ()  # notes for the user about the writing of sentences
+    document: YamlDocument | None = None  # the content of `suite.yaml`
+    is_language_stated: bool = False  # whether `suite.yaml` states the language; the default is English
 
     def line_of(self, *keys: str | int) -> int | None:
-        """Return on which line of `suite.yaml` a key stands; None where it does not."""
+        """Return the line of a key in `suite.yaml`; None if it is absent."""
         return None if self.document is None else self.document.lines.get(keys)
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
@@ -74,7 +74,7 @@ class SuiteFolder:
         return grammars
 
     def contrasts_of(self, grammar: Grammar) -> tuple[Contrast, ...]:
-        """Choose the contrasts that count for one case; none where it states predictions."""
+        """Choose the contrasts of one case; none if it has predictions."""
         if grammar.experiment is not None:
             return ()
         if grammar.contrasts is not None:
@@ -149,21 +149,21 @@ _LANGUAGE = re.compile(r"^language:[ \t]*[\"']?([\w -]+?)[\"']?[ \t]*(?:#.*)?$",
 
 
 def _language_stated(files: Iterable[Path]) -> str:
-    """Return the language that all grammars of a suite state; English where they state none, or several."""
+    """Return the language that all grammars of a suite state; English if they state none, or several."""
     stated = [_LANGUAGE.search(read_grammar_text(file)) for file in files]
     names = {match[1].casefold() if match else ENGLISH for match in stated}
     return names.pop() if len(names) == 1 else ENGLISH
 
 
 def _without_file(name: str, files: dict[str, Path], path: Path) -> SuiteFolder:
-    """Return the suite of grammars that have no `suite.yaml` beside them."""
+    """Return the suite of grammars without a `suite.yaml`."""
     language = _language_stated(files.values())
     rules, notes = rules_for(language)
     return SuiteFolder(name, name, None, ".", None, files, (), path, rules, language, notes)
 
 
 def _listed(document: YamlDocument, grammar_files: Mapping[str, Path]) -> dict[str, Path]:
-    """Put the grammars into the order of `cases`; all of them by name where it is not given."""
+    """Put the grammars into the order of `cases`. If there is no `cases`, return all, sorted by name."""
     cases = document.data.get("cases")
     if cases is None:
         return dict(grammar_files)

@@ -1,9 +1,8 @@
-"""Grammar files: front matter, factors, labelled sentences, read and checked but not yet expanded.
+"""Read and check grammar files: front matter, lexical factors and labelled sentences. Nothing is expanded.
 
-Lexical factors: which places of a sentence hold a word that varies, so that items share it.
-
-Items with the same verb are right or wrong together, as a draw of one verb would be. By default every slot
-that is filled from the lexicon is a factor of its name; slots of listed values are conditions, and none.
+A lexical factor is a place of the sentence whose word varies and is shared by several items. Items with the
+same verb tend to be right or wrong together, so they are not independent. By default every slot that is
+filled from the lexicon is a factor with the slot's name. Slots with a list of values are conditions.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ ENGLISH = "english"
 def read_factors(
     document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
 ) -> dict[str, Code | Slot]:
-    """Read `factors` of a grammar's front matter, or take the slots of the lexicon where there are none."""
+    """Read `factors` from a grammar's front matter. If there is none, use the slots of the lexicon."""
     if "factors" not in document.data:
         return {slot.name: slot for slot in slots if slot.class_name is not None}
     by_name = {slot.name: slot for slot in slots}
@@ -89,26 +88,26 @@ _FENCE = "---"
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One case: its slots, its sentences with their labels, and its features."""
+    """A grammar, which makes one case: its slots, its labelled sentences and its features."""
 
     path: Path
-    name: str  # case id, the file's stem
+    name: str  # id of the case, the stem of the file name
     construction: str
     phenomenon: str
     dependency: str | None  # `short`, `long` or None
     source: str | None  # reference
     lexicon: Lexicon | None
-    slots: tuple[Slot, ...]  # what varies, leftmost slowest
-    draw: Draw | None  # which part of all combinations is taken; None for all
+    slots: tuple[Slot, ...]  # the first varies slowest
+    draw: Draw | None  # the draw of items; None if it has no `draw`
     sentences: Mapping[str, Sequence[Code]]  # label to fragments, in order
-    features: Mapping[str, Code | Feature]  # declared ones: code, or a value where that is fixed
-    factors: Mapping[str, Code | Slot]  # lexical factors: the slot that each is, or code
-    contrasts: tuple[Contrast, ...] | None  # those it declares
-    experiment: Experiment | None  # what it predicts of regions; None where whole sentences are compared
-    expect: Mapping[str, str | int]  # of itself: `items`, and labels with the first item's sentences
+    features: Mapping[str, Code | Feature]  # declared features: code, or a constant value
+    factors: Mapping[str, Code | Slot]  # lexical factors: slots, or code
+    contrasts: tuple[Contrast, ...] | None  # the grammar's own contrasts
+    experiment: Experiment | None  # its predictions about regions; None if it compares whole sentences
+    expect: Mapping[str, str | int]  # self-test: `items`, and labels with the first item's sentences
     document: YamlDocument  # the front matter
-    conditions: Conditions = field(compare=False)  # of its code, and how they turned out so far
-    # Places of the items among all combinations; None where all are items.
+    conditions: Conditions = field(compare=False)  # the conditions in its code, with their outcomes so far
+    # Positions of the items among all combinations; None if all are items.
     where: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
@@ -136,8 +135,8 @@ class Grammar:
 def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, language: str = ENGLISH) -> Grammar:
     """Read and check a grammar file; nothing is rendered yet.
 
-    Lexicons that were read already are by path; the grammars of a suite share them. The language is the
-    suite's, English words being inflected by rule; the grammar may state another.
+    `lexicons` holds the lexicons that are already read, by path; the grammars of a suite share them.
+    `language` is the suite's language; the grammar may state another. English words are inflected by rule.
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
@@ -170,9 +169,9 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
-    """Read `contrasts` of front matter or a suite file, a list of `better > worse`; None where there is none.
+    """Read `contrasts` of front matter or a suite file, a list of `better > worse`; None if there is none.
 
-    Labels are those that exist, where they are known.
+    If `labels` is given, the contrasts may use only these labels.
     """
     entries = document.data.get("contrasts")
     if entries is None:
@@ -217,7 +216,7 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
 
 
 def _way(contrasts: Sequence[Contrast], better: str, worse: str) -> list[Contrast] | None:
-    """Find contrasts one after the other from which it follows that a label is better than another."""
+    """Find a chain of contrasts by which one label is better than another; None if there is none."""
     for contrast in contrasts:
         if contrast.better == better:
             rest = [other for other in contrasts if other != contrast]
@@ -228,7 +227,7 @@ def _way(contrasts: Sequence[Contrast], better: str, worse: str) -> list[Contras
 
 
 def _split_front_matter(path: Path) -> tuple[str, str, int]:
-    """Split a grammar file into front matter, body, and the line on which the body begins."""
+    """Split a grammar file into its front matter, its body, and the first line number of the body."""
     text = read_grammar_text(path)
     if len(text) > _MAX_BODY:
         raise GrammarError(
@@ -257,13 +256,13 @@ def _lexicon(
     document: YamlDocument, front: str, lexicons: dict[Path, Lexicon], english: bool
 ) -> Lexicon | None:
     if isinstance(document.data.get("lexicon"), dict):
-        # Read again: in a lexicon, every scalar is a word.
+        # Parse the front matter once more: in a lexicon, every scalar is a word.
         return read_lexicon(parse_yaml(front, document.path, 2, words=True).part("lexicon"), english)
     name = document.text("lexicon")
     if name is None:
         return None
     path = document.path.parent / name
-    # A grammar from a stranger must not make us read (and quote in messages) other files.
+    # An untrusted grammar must not make tseval read other files and quote them in messages.
     if path.parent != document.path.parent or path.suffix != ".yaml":
         fix = "Name a .yaml file in the folder of the grammar, such as lexicon.yaml."
         raise document.error(
@@ -307,7 +306,7 @@ def _features(document: YamlDocument, sentences: Sentences) -> dict[str, Code | 
 
 
 def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sentences) -> None:
-    """Labels and features become columns side by side: each name is free and used once."""
+    """Check that each name is free and used once: labels and features become columns of one table."""
     columns = dict.fromkeys(NOT_FEATURES, "a column of every table")
     names: list[tuple[str, str, int]] = [
         (label, f"the label {label!r}", line) for label, line in sentences.labels.items()

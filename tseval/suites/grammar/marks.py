@@ -1,4 +1,4 @@
-"""Marks of regions in sentences: `the lion ate [critical at sunrise]`."""
+"""Read the regions that sentences mark: `the lion ate [critical at sunrise]`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-# `[critical ` opens a region, `[critical]` is an empty one, `]` closes one.
+# `[critical ` opens a region, `[critical]` is an empty region, `]` closes a region.
 _MARK = re.compile(r"(\[[^\s\[\]]+(?: |\])|\])")
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedSentence:
-    """A sentence without its marks; a mark inside a word leaves a boundary there (`tseval.writing`)."""
+    """A sentence without its marks. A mark inside a word leaves a boundary there (`tseval.writing`)."""
 
     text: str
     names: tuple[str, ...]  # its regions, in order
-    # Words before the first region, of the first region, between it and the second, ..., after the last: an
-    # odd number of stretches.
+    # Numbers of words: before the first region, in it, between it and the second, ..., after the last. The
+    # length of the tuple is odd.
     lengths: tuple[int, ...]
 
 
 def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
-    """Take the marks out of a sentence, whose words are parted by single spaces.
+    """Parse the region marks of a sentence; its words must be separated by single spaces.
 
-    `[critical at sunrise]` is a region of two words, `[critical]` one of none. In `l'[noun arbre]` and
-    `[stem laugh]s` a region begins or ends inside a word: both parts count as words there.
+    `[critical at sunrise]` is a region of two words, `[critical]` a region of none. In `l'[noun arbre]` and
+    `[stem laugh]s` a region begins or ends inside a word: each part then counts as a word.
     """
     names: list[str] = []
     stretches = [""]
@@ -62,7 +62,7 @@ def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
 
 
 def _new_name(name: str, names: Sequence[str], regions: Collection[str], inside: str | None) -> str:
-    """Check the name of a region that begins; inside another one it cannot."""
+    """Return the name of a new region, or refuse it; a region cannot be inside another region."""
     if inside is not None:
         raise ValueError(f"the region {names[-1]!r} is not closed before {inside!r}")
     if name not in regions:

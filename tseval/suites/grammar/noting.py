@@ -1,4 +1,4 @@
-"""Let the sandbox note the outcomes of conditions, and the kinds of values that they compare."""
+"""Insert filters that record the outcomes of conditions and the kinds of values that they compare."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
-    """Let the sandbox note the outcomes of a node's condition, and what it compares.
+    """Record the outcomes of a node's condition and the kinds of its operands, when the sandbox runs it.
 
-    Keys are texts, so that what two labelled lines share is the same code in both.
+    Keys are made of the code's text, so that two labelled lines can share compiled code.
     """
     if isinstance(node, (nodes.If, nodes.CondExpr)) and isinstance(node.test, nodes.Expr):
         node.test = with_noted_outcome(node.test, scope, environment)
@@ -33,7 +33,7 @@ def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
 
 
 def with_noted_outcome(test: nodes.Expr, scope: str, environment: Environment) -> nodes.Expr:
-    """Return a condition whose outcome the sandbox notes."""
+    """Return a condition that records its outcome."""
     noted = _filter(test, "asked_", nodes.Const(_key(scope, test)))
     noted.set_environment(environment)
     return noted

@@ -1,4 +1,4 @@
-"""Numbers that go wrong: one that nouns have and no item has, and agreement with another than is printed."""
+"""Find wrong grammatical numbers: numbers that no item uses, and agreement with an unprinted number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def number_problems(grammar: Grammar) -> Iterator[Problem]:
 
 
 def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
-    """Find a number that all nouns of a slot have a form for, and that nothing prints."""
+    """Find a number in which all nouns of a slot have a form, but which no item uses."""
     # Jinja makes one constant of a list or a table of texts.
     constants = (repr(constant.value) for tree in code for constant in tree.find_all(nodes.Const))
     values = {word for text in constants for word in re.findall(r"\w+", text)}
@@ -50,10 +50,10 @@ def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
 
 
 def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
-    """Find slots that are printed in the number that something else says, and agreed with in their own."""
+    """Find slots that are printed in one number, although words agree with the slot's own number."""
     forms: dict[str, list[nodes.Expr]] = defaultdict(list)
     agreeing: dict[str, list[nodes.Filter]] = defaultdict(list)
-    elsewhere: set[str] = set()  # printed as they stand, passed on, or a name of something else
+    elsewhere: set[str] = set()  # names used otherwise: printed directly, passed on, or of another kind
 
     def visit(wrapped: nodes.Node) -> None:
         node = stripped(wrapped)

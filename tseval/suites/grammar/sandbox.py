@@ -1,7 +1,7 @@
-"""Where the code of a grammar runs: values without methods, and a budget for everything that can grow.
+"""The sandbox that runs the code of a grammar: values have no methods, and a budget limits all growth.
 
-A grammar is untrusted input. Its code has been checked (`language.check`); here words offer their forms
-and nothing else, and steps of loops, calls of macros and characters of text are charged to a budget.
+A grammar is untrusted input. Its code has been checked (`allowed_code.check`). In the sandbox, words offer
+only their forms; steps of loops, calls of macros and characters of text are charged to a budget.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ Number = TypeVar("Number", int, float)
 
 WORK_PER_TEXT = 50_000
 SECONDS = 60.0
-DEEPEST_TABLE = 2  # how often tables and lists may nest within one another
+DEEPEST_TABLE = 2  # how deeply tables and lists may be nested
 _LOOP_ATTRIBUTES = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 )
 
 
-# How a condition turned out, and the kinds of values that were compared: bits of `Sandbox.observed`.
+# Bits of `Sandbox.observed`: the outcomes of a condition, and the kinds of values that were compared.
 FALSE, TRUE = 1, 2
 TEXT, NUMBER, LIST, OTHER = 1, 2, 4, 8
 
-# Line breaks and indents at the ends of a macro lay out its code: they are no part of a sentence.
+# Line breaks and indents at the ends of a macro only lay out its code; they do not belong to the sentence.
 _LINE_ENDS = re.compile(r"^\s*\n\s*|\s*\n\s*$")
 
 
 class Budget:
-    """What rendering may still cost: characters and steps for one text, seconds for a block of items."""
+    """The remaining budget of rendering: characters and steps for one text, seconds for a block of items."""
 
     def __init__(self) -> None:
         self._left = WORK_PER_TEXT
         self._deadline = time.monotonic() + SECONDS
 
     def start_block(self) -> None:
-        """Allow the full time again, for the next block of items."""
+        """Reset the time, for the next block of items."""
         self._deadline = time.monotonic() + SECONDS
 
     def start_text(self) -> None:
-        """Allow the full work again, for the next text."""
+        """Reset the steps and characters, for the next text; refuse if the time is over."""
         self._left = WORK_PER_TEXT
         if time.monotonic() > self._deadline:
             message = f"rendering takes longer than {SECONDS:.0f} seconds."
             raise GrammarError(message, fix="Use fewer slots in one sentence.")
 
     def spend(self, amount: int) -> None:
-        """Charge characters or steps."""
+        """Charge characters or steps to the budget."""
         self._left -= max(amount, 0)
         if self._left < 0:
             fix = "Look for a loop or a macro that does not end."
@@ -67,7 +67,7 @@ class Budget:
 
 
 def as_text(value: object) -> str:
-    """Print a value: words, text and numbers only."""
+    """Return a value as text; only words, text and numbers can be printed."""
     if isinstance(value, Word):
         return value.text
     if isinstance(value, str):
@@ -75,7 +75,7 @@ def as_text(value: object) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, Undefined):
-        str(value)  # most raise here, with Jinja's own account of what is undefined
+        str(value)  # usually raises Jinja's error, which describes what is undefined
         raise GrammarError("an inline 'if' without an 'else' prints nothing.", fix="Add \"else ''\".")
     raise GrammarError(
         f"{_kind(value)} cannot be printed.",
@@ -101,7 +101,7 @@ def agree(word: object, with_: object) -> Word:
 
 
 def disagree(word: object, with_: object, number: object = None) -> Word:
-    """Inflect a word for the number that the other does not have; of several, for the one that is named."""
+    """Inflect a word for a number that the other word does not have; `number` chooses among several."""
     inflected, word_number = _word(word), _number(with_)
     others = [
         other_number
@@ -126,16 +126,16 @@ def match(word: object, with_: object) -> str:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Compiles and runs the code of one grammar."""
+    """A Jinja environment that compiles and runs the code of one grammar."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
     def __init__(self) -> None:
-        # Without the optimizer nothing is evaluated at compile time, outside the budget.
+        # The optimizer would evaluate code at compile time, outside the budget.
         super().__init__(undefined=StrictUndefined, autoescape=False, optimized=False)
-        self.budget = Budget()  # what rendering may still cost
-        self.macro_costs: Mapping[str, int] = {}  # of one call of each macro
-        self.observed: dict[str, int] = {}  # what conditions were, and compared, so far
+        self.budget = Budget()
+        self.macro_costs: Mapping[str, int] = {}  # the cost of one call of each macro
+        self.observed: dict[str, int] = {}  # outcomes and kinds of operands of conditions so far, as bits
         self.finalize = self._print
         self.filters = {
             "agree": agree,
@@ -149,7 +149,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "length": lambda values: len(as_list(values)),
             "int": _whole,
             "join": self._join,
-            # Not for authors: `language.harden` puts these into the compiled code.
+            # Internal filters: `allowed_code.harden` puts them into the compiled code.
             "counted_": self._counted,
             "flat_": self._flat,
             "compared_": self._operand,
@@ -165,7 +165,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {"range": self._range, "words": self._count_words}
 
     def getattr(self, obj: object, attribute: str) -> object:
-        """Look up `word.number`, `word.lemma`, a form of a word, or a property of the loop."""
+        """Look up `word.number`, `word.lemma`, a form of a word, or an attribute of the loop."""
         if isinstance(obj, Word):
             if attribute == "number":
                 return _number(obj)
@@ -199,7 +199,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         raise GrammarError(f"{_kind(obj)} has no part {as_text(argument)!r}.", fix=fix)
 
     def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805 - as in Jinja
-        """Call a macro, `range` or `words`: nothing else can be called."""
+        """Call a macro, `range` or `words`; refuse all other calls."""
         if isinstance(__obj, Macro):
             __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
         if isinstance(__obj, Macro) or __obj in (__self._range, __self._count_words):
@@ -208,7 +208,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Call only macros, range and words.")
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """Calculate with small numbers; join text and lists with `+`, repeat text with `*`."""
+        """Calculate with small numbers; join texts and lists with `+`, repeat text with `*`."""
         if isinstance(left, (int, float)) and isinstance(right, (int, float)) and operator != "**":
             return _small(super().call_binop(context, operator, left, right))
         if operator == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
@@ -241,18 +241,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._compared(value) in cast("Container[object]", self._compared(values))
 
     def _range(self, *bounds: int) -> range:
-        """Count, to no more than the budget allows: a search could go through all of it."""
+        """Return a range within the budget, because a search such as `in` could go through all of it."""
         numbers = range(*bounds)
         self.budget.spend(len(numbers))
         return numbers
 
     def _asked(self, value: object, key: str) -> object:
-        """Note how a condition turned out."""
+        """Record the outcome of a condition."""
         self.observed[key] = self.observed.get(key, 0) | (TRUE if value else FALSE)
         return value
 
     def _operand(self, value: object, key: str, members: bool) -> object:
-        """Prepare one side of a comparison, and note its kind; of a list that is searched, its members'."""
+        """Prepare one side of a comparison and record its kind; for a list after `in`, its members' kinds."""
         compared = self._compared(value)
         kinds = kind_of(compared)
         if members and isinstance(compared, (list, tuple)):
@@ -282,7 +282,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return values
 
     def _flat(self, values: object) -> object:
-        """Keep lists and tables shallow: deep ones could hold far more than the text that wrote them."""
+        """Refuse deep lists and tables: they could hold far more than the text that wrote them."""
         self._measure(values, DEEPEST_TABLE)
         return values
 
@@ -326,14 +326,14 @@ def _number(value: object) -> str:
 
 
 def as_list(value: object) -> list[object] | tuple[object, ...] | range:
-    """Accept a list, a repeated slot or a range."""
+    """Return the value if it is a list, a repeated slot or a range; refuse other values."""
     if isinstance(value, (list, tuple, range)):
         return value
     raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")
 
 
 def kind_of(value: object) -> int:
-    """Return what kind of value is compared: values of two kinds are never equal."""
+    """Return the kind of a compared value; values of different kinds are never equal."""
     if isinstance(value, (str, Word)):
         return TEXT
     if isinstance(value, (int, float)):

@@ -1,4 +1,4 @@
-"""Slots: what varies from item to item, and which item has which filler.
+"""Slots: the varying positions of a grammar's sentences, and the filler of each slot in each item.
 
 Items are numbered by mixed radix: slots in the order of the front matter, the leftmost varying slowest.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Filler = Word | str | int | float | bool
 Binding = Filler | tuple[Filler, ...]
 
-# Words that mean something else inside {{ }} and {% %}.
+# Words with a fixed meaning inside {{ }} and {% %}.
 TAKEN_NAMES = frozenset(
     {"and", "or", "not", "in", "is", "if", "else", "elif", "for", "set", "macro", "range", "words", "loop"}
     | {"true", "false", "none", "True", "False", "None", "recursive", "caller", "varargs", "kwargs", "self"}
@@ -47,39 +47,39 @@ _MAX_REPEAT = 100
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A named position of the template and the fillers it ranges over."""
+    """A named position of the template, with the fillers that it can have."""
 
     name: str  # as used in the sentences
-    fillers: tuple[Filler, ...]  # of one place; a noun of either number stands here twice in a row
-    class_name: str | None = None  # of the lexicon, or several joined by `+`; None for a literal list
-    numbers: int = 1  # fillers per lexicon entry: 2 for a noun of either number, 3 beside a dual
-    repeat: int | None = None  # how many fillers it holds at once, as a list, or at most; None for one alone
-    repeated_by: str | None = None  # an earlier slot whose filler says how many fillers this one holds
-    differs_from: tuple[str, ...] = ()  # earlier slots whose lexicon entries this one never takes
-    distinct: bool = False  # whether the places of a repeated slot hold different entries
-    # How many entries those slots have taken; None where that is another number from item to item, because
-    # two of them may hold the same one.
+    fillers: tuple[Filler, ...]  # fillers of one place; a noun in each of its numbers, one after the other
+    class_name: str | None = None  # class of the lexicon, or several joined by `+`; None for a literal list
+    numbers: int = 1  # fillers per lexicon entry: 2 for nouns in singular and plural, 3 with a dual
+    repeat: int | None = None  # number of fillers at once, as a list (the maximum if it varies); None for one
+    repeated_by: str | None = None  # an earlier slot whose filler is the number of fillers of this slot
+    differs_from: tuple[str, ...] = ()  # earlier slots whose lexicon entries this slot never has
+    distinct: bool = False  # whether the places of a repeated slot have different entries
+    # How many entries those slots have taken. None if the number varies from item to item, because two of
+    # these slots may have the same entry.
     n_taken: int | None = 0
 
     @property
     def size(self) -> int:
-        """How many values the slot takes in the product of all slots."""
+        """Number of values of the slot in the product of all slots."""
         if not self.differs_from and not self.distinct:
             return len(self.fillers) if self.repeat is None else self.n_bindings
         return math.prod(self.n_choices(place) for place in range(self.repeat or 1))
 
     @property
     def n_entries(self) -> int:
-        """How many lexicon entries the slot has."""
+        """Number of lexicon entries of the slot."""
         return len(self.fillers) // self.numbers
 
     def n_choices(self, place: int = 0) -> int:
-        """Return how many fillers a place has to choose from, when those before it have chosen."""
+        """Return how many fillers a place can choose from, after the earlier places have chosen."""
         return (self.n_entries - (self.n_taken or 0) - (place if self.distinct else 0)) * self.numbers
 
     @property
     def n_bindings(self) -> int:
-        """How many different values the slot can have: the bound of its codes."""
+        """Number of different values of the slot: the upper bound of its codes."""
         if self.repeat is None:
             return len(self.fillers)
         shortest = self.repeat if self.repeated_by is None else 0
@@ -87,21 +87,21 @@ class Slot:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its fillers are numbers or true and false, and no words."""
+        """Whether the fillers are numbers or truth values, not words."""
         return not isinstance(self.fillers[0], (Word, str))
 
     @property
     def has_number(self) -> bool:
-        """Whether its fillers are nouns, each with a number."""
+        """Whether the fillers are nouns, each with a number."""
         return isinstance(self.fillers[0], Word) and self.fillers[0].number is not None
 
     def binding(self, code: int) -> Binding:
-        """Decode one value; a repeated slot's leftmost filler varies slowest."""
+        """Decode one value; the first filler of a repeated slot varies slowest."""
         if self.repeat is None:
             return self.fillers[code]
         chain: list[Filler] = []
         length = self.repeat if self.repeated_by is None else 0
-        # Where the length varies, the codes of shorter lists come before those of longer ones.
+        # If the length varies, codes of shorter lists come before those of longer lists.
         while code >= len(self.fillers) ** length:
             code, length = code - len(self.fillers) ** length, length + 1
         for _ in range(length):
@@ -110,7 +110,7 @@ class Slot:
         return tuple(reversed(chain))
 
     def code(self, digits: Sequence[int]) -> int:
-        """Encode the fillers of all places, the inverse of `binding`."""
+        """Encode the fillers of all places; the inverse of `binding`."""
         code = 0
         for digit in digits:
             code = code * len(self.fillers) + digit
@@ -120,7 +120,7 @@ class Slot:
 
 
 def slot_codes(slots: Sequence[Slot], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Return which value every slot has in items by their positions in the full expansion, (items,) each."""
+    """Return the value of every slot in the items at these positions of the full expansion, (items,) each."""
     chosen: dict[str, list[NDArray[np.int64]]] = {}
     plain: dict[str, NDArray[np.int64]] = {}
     for slot in reversed(slots):
@@ -156,7 +156,7 @@ def fillers_of(slot: Slot, codes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def codes_of(slot: Slot, fillers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Join the fillers of all places to the code of a slot, the inverse of `fillers_of`, (items,)."""
+    """Join the fillers of all places to the code of a slot, (items,); the inverse of `fillers_of`."""
     if slot.repeat is None:
         return fillers[0]
     rows = zip(*(column.tolist() for column in fillers), strict=True)
@@ -169,11 +169,11 @@ def skip_taken(
     slots: Sequence[Slot],
     fillers: Mapping[str, Sequence[NDArray[np.int64]]],
 ) -> list[NDArray[np.int64]]:
-    """Move what each place of a slot has chosen past the entries that others have taken.
+    """Convert the choices of each place of a slot to fillers, skipping entries that are already taken.
 
     Args:
         slot: The slot.
-        choices: What each place has chosen among those that are left to it, (items,) each.
+        choices: For each place, its choice among the remaining fillers, (items,) each.
         slots: All slots.
         fillers: The fillers of each place of earlier slots.
     """
@@ -183,7 +183,7 @@ def skip_taken(
     moved: list[NDArray[np.int64]] = []
     for choice in choices:
         entry, number = np.divmod(choice, slot.numbers)
-        # Skipping entries, the first one first: those from a skipped one onwards move up by one.
+        # Skip taken entries in ascending order: entries from a skipped one onwards move up by one.
         for skipped in np.sort(np.stack(taken), axis=0) if taken else ():
             entry = entry + (entry >= skipped)
         moved.append(entry * slot.numbers + number)
@@ -272,7 +272,7 @@ def _range(document: YamlDocument, name: str, end: YamlValue) -> tuple[Filler, .
 
 
 def _most(counting: Slot) -> YamlValue:
-    """Return the largest number of a slot that counts; False, which is none, where a filler cannot count."""
+    """Return the largest number of a counting slot; False, which is no number, if a filler cannot count."""
     numbers = [n for n in counting.fillers if isinstance(n, int) and n >= 1 and not isinstance(n, bool)]
     return max(numbers) if len(numbers) == len(counting.fillers) and counting.repeat is None else False
 
@@ -280,7 +280,7 @@ def _most(counting: Slot) -> YamlValue:
 def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
-    """Return nouns their numbers: both, singular first, unless the slot fixes one."""
+    """Return the fillers of a slot: nouns in each number, singular first, unless the slot fixes one."""
     known = numbers_of(document)
     if number is not None and number not in known:
         fix = f"Write {' or '.join(known)}." + (
@@ -299,7 +299,7 @@ def _numbered(
 
 
 def numbers_of(document: YamlDocument) -> tuple[str, ...]:
-    """Name the numbers that nouns of a grammar have."""
+    """Return the numbers that the nouns of a grammar have."""
     stated = document.data.get("numbers")
     if stated is None:
         return NUMBERS
@@ -323,7 +323,7 @@ def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
 def _differing(
     document: YamlDocument, slot: Slot, options: Mapping[str, YamlValue], earlier: dict[str, Slot]
 ) -> Slot:
-    """Read which entries a slot never takes: those of other slots, or of its own other places."""
+    """Read `differs_from` and `distinct`: the entries that a slot or its other places exclude."""
     stated = options.get("differs_from", [])
     names = tuple(map(str, stated if isinstance(stated, list) else [stated]))
     keys = ("slots", slot.name, "differs_from")
@@ -341,7 +341,7 @@ def _differing(
             message = f"the number of words in {name!r} changes from item to item."
             fix = f"Move {name!r} below {slot.name!r}, with differs_from: {slot.name}."
             raise document.error(message, *keys, fix=fix)
-    # Who says that the words of a list differ from another means that they differ from each other too.
+    # If the words of a repeated slot differ from another slot, they differ from each other too by default.
     distinct = options.get("distinct", bool(names) and slot.repeat is not None)
     if not isinstance(distinct, bool) or (distinct and slot.repeat is None):
         message = (
@@ -362,7 +362,7 @@ def _differing(
 
 
 def _count_taken(others: Sequence[Slot]) -> int | None:
-    """Count the entries that other slots take together; None where two of their places may hold the same."""
+    """Count the entries that other slots take together; None if two places may have the same entry."""
     for place, other in enumerate(others):
         if other.repeat is not None and not other.distinct:
             return None

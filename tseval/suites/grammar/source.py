@@ -1,11 +1,11 @@
-"""Grammar, lexicon and suite files: text, YAML with line numbers, the forms of words.
+"""Read grammar, lexicon and suite files: text, YAML with line numbers, and the forms of words.
 
-The files are untrusted. YAML is read as plain data (no tags, no aliases), and only `true`, `false`,
-numbers and `null` are more than text, so that the determiner *no* stays a determiner.
+The files are untrusted. YAML is read as plain data (no tags, no aliases). Only `true`, `false`, numbers and
+`null` are more than text, so that the determiner *no* stays a determiner.
 
 A lexicon lists classes under parts of speech. Regular inflection is deliberately small (Marvin & Linzen
-2018 need no more), and of English alone: a noun adds `s`; a verb phrase is listed in the singular and its
-first word drops its final `s`. Everything else is spelled out, in `irregular` or entry by entry.
+2018 need no more) and only for English: a noun adds `s`; a verb phrase is listed in the singular and its
+first word drops its final `s`. All other forms are spelled out, in `irregular` or in the entry.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Read = TypeVar("Read")
 YamlValue = str | int | float | bool | None | list["YamlValue"] | dict[str, "YamlValue"]
 Keys = tuple[str | int, ...]
 
-LARGEST_NUMBER = 10**15  # numbers in a grammar count things; so all of them fit every column
+LARGEST_NUMBER = 10**15  # numbers in a grammar only count things; this bound fits every column type
 
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
-# What is open until it is closed: the mistake is where it begins, not where it cannot go on.
+# An opening quote or bracket that is never closed: report the line where it opens.
 _NEVER_CLOSED = (
     "while scanning a quoted scalar",
     "while parsing a flow sequence",
@@ -49,37 +49,37 @@ _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,2})")
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """A YAML mapping that remembers where everything stood."""
+    """A YAML mapping that knows the line of every entry."""
 
     path: Path
     data: dict[str, YamlValue]
     lines: Mapping[Keys, int]  # path of keys to line in the file, counted from 1
 
     def line(self, *keys: str | int) -> int:
-        """Find the line of an entry, or of the nearest entry around it."""
+        """Return the line of an entry, or of the nearest enclosing entry."""
         while keys not in self.lines:
             keys = keys[:-1]
         return self.lines[keys]
 
     def error(self, message: str, *keys: str | int, fix: str | None = None) -> GrammarError:
-        """Return the error that points at an entry."""
+        """Return an error with the line of an entry."""
         return GrammarError(message, self.path, self.line(*keys), fix)
 
     def check_keys(self, known: Collection[str]) -> None:
-        """Refuse keys that mean nothing."""
+        """Refuse unknown keys."""
         for key in self.data:
             if key not in known:
                 raise self.error(f"unknown key {key!r}.", key, fix=suggest(key, known, "Keys"))
 
     def text(self, key: str) -> str | None:
-        """Read an optional text entry."""
+        """Return an optional text entry."""
         value = self.data.get(key)
         if value is not None and not isinstance(value, str):
             raise self.error(f"{key!r} must be text, not {describe(value)}.", key, fix="Put it in quotes.")
         return value
 
     def mapping(self, key: str) -> dict[str, YamlValue]:
-        """Read an optional mapping; empty where absent."""
+        """Return an optional mapping; empty if absent."""
         value = self.data.get(key)
         if value is None:
             return {}
@@ -95,7 +95,7 @@ class YamlDocument:
 
 
 def composed(name: str) -> str:
-    """Return a name in Unicode's normal form NFC, in which names are compared.
+    """Return a name in Unicode's normal form NFC, the form in which names are compared.
 
     >>> composed("e\u0301te\u0301") == "\u00e9t\u00e9"
     True
@@ -104,7 +104,7 @@ def composed(name: str) -> str:
 
 
 def how_to_name(wrong: str) -> str:
-    """Return how to write a name, for the second line of a message.
+    """Return advice on how to write a name, for the second line of a message.
 
     >>> how_to_name("my-slot"), how_to_name("1sg")
     ('Use letters of any script, digits and _, such as my_slot.', 'Begin with a letter, such as x_1sg.')
@@ -117,7 +117,7 @@ def how_to_name(wrong: str) -> str:
 
 
 def describe(value: object) -> str:
-    """Name a kind of value the way an author knows it."""
+    """Return the kind of a value in an author's words."""
     if value is None:
         return "empty"
     kinds = {str: "text", bool: "true or false", int: "a number", float: "a number", dict: "a mapping"}
@@ -125,7 +125,7 @@ def describe(value: object) -> str:
 
 
 def read_grammar_text(path: Path) -> str:
-    """Read a small UTF-8 file, with line ends as newlines."""
+    """Read a small UTF-8 file; line ends become newlines."""
     most = limits().grammar_bytes
     try:
         with open_regular(path) as file:
@@ -145,9 +145,9 @@ def read_grammar_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = False) -> YamlDocument:
-    """Read a YAML mapping from untrusted text, which begins on some line of its file.
+    """Read a YAML mapping from untrusted text that begins at `first_line` of its file.
 
-    With `words` every scalar is text, also `true` and `1984`: for lexicons.
+    With `words` every scalar is text, even `true` and `1984`: for lexicons.
     """
     padded = "\n" * (first_line - 1) + text
     try:
@@ -161,7 +161,7 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         line = first_line if mark is None else mark.line + 1
         written = "".join(padded.split("\n")[line - 1 : line])
         if problem == _NO_COLON and line > first_line and written.count(": ") < 2:
-            line -= 1  # a line without a colon is read on into the next one
+            line -= 1  # YAML reads a line without a colon on into the next line
         raise GrammarError(f"not valid YAML: {problem}.", path, line, _YAML_FIX) from None
     except yaml.reader.ReaderError as error:
         line = padded.count("\n", 0, error.position) + 1
@@ -184,7 +184,7 @@ _YAML_FIX = "Write one 'key: value' per line, indent with spaces, and quote text
 
 
 class _NoAliases(yaml.BaseLoader):
-    """Compose nodes, refusing aliases: a few of them can stand for billions of values."""
+    """Compose nodes; refuse aliases, because a few of them can stand for billions of values."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -194,7 +194,7 @@ class _NoAliases(yaml.BaseLoader):
 
 
 def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, path: Path) -> YamlValue:
-    """Turn a node into plain data, noting the line of every key and list entry."""
+    """Convert a node to plain data and record the line of every key and list entry."""
     line = node.start_mark.line + 1
     kind = {yaml.ScalarNode: "str", yaml.SequenceNode: "seq", yaml.MappingNode: "map"}[type(node)]
     if node.tag != f"tag:yaml.org,2002:{kind}":
@@ -204,7 +204,7 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
             raise GrammarError(
                 "this text has half a character (a lone surrogate).", path, line, "Correct its \\u escape."
             )
-        # The words of a lexicon stay as they are written; everything else is, or holds, names.
+        # The words of a lexicon stay as they are written. All other texts are names or contain names.
         text = node.value if words else composed(node.value)
         scalar = text if words or node.style is not None else _scalar(text)
         if isinstance(scalar, (int, float)) and abs(scalar) > LARGEST_NUMBER:
@@ -239,24 +239,22 @@ def _scalar(text: str) -> YamlValue:
 NO_FORM = "∅"  # the name of an entry whose forms are all empty
 NUMBERS = ("sing", "plur")
 _OTHER_NAMES = {"sing": ("singular", "sg"), "plur": ("plural", "pl")}
-ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may name more than the two
+ALL_NUMBERS = ("sing", "dual", "plur")  # the values that a grammar may list under `numbers`
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An entry of the lexicon, with a number once it is in a sentence."""
+    """A lexicon entry; in a sentence, also its number."""
 
-    lemma: (
-        str  # how features name it: its `lemma`, else the entry as listed, else `sing`, else its first form
-    )
+    lemma: str  # the name in features: its `lemma`, else the entry's text, else `sing`, else its first form
     forms: Mapping[str, str]  # by name; empty for a word that never changes
-    path: Path  # of the lexicon
-    line: int  # of the entry
-    number: str | None = None  # `sing`, `plur`, or None for a word that has no number of its own
-    part: str | None = None  # its part of speech, where its plural is by rule, or would be
+    path: Path  # the lexicon file
+    line: int  # the line of the entry
+    number: str | None = None  # number of a noun in a sentence; None if the word has none
+    part: str | None = None  # part of speech, if only the English rule can give its plural
 
     def form(self, name: str) -> str:
-        """Look up one form."""
+        """Return one form of the word."""
         name = composed(name)
         if name in self.forms:
             return self.forms[name]
@@ -285,7 +283,7 @@ class Word:
         raise GrammarError(message, self.path, self.line, fix)
 
     def _spelled_out(self, name: str) -> str:
-        """Return how to write the form of a number that the entry lacks."""
+        """Return advice on how to write a missing form of the entry."""
         if self.lemma == NO_FORM:
             return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
         for meant in _OTHER_NAMES.get(name, ()):
@@ -295,13 +293,13 @@ class Word:
         return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
 
     def inflected(self, number: str) -> Word:
-        """Return the word a number."""
+        """Return the word in a number; refuse if it has no such form."""
         self.form(number)
         return replace(self, number=number)
 
     @property
     def text(self) -> str:
-        """The word as it is printed."""
+        """The text that the word prints."""
         if self.number is not None:
             return self.forms[self.number]
         if not self.forms:
@@ -318,13 +316,13 @@ class Word:
 class Lexicon:
     """The classes of one lexicon."""
 
-    document: YamlDocument  # the file, or the part of a grammar
+    document: YamlDocument  # the file, or the lexicon in the front matter of a grammar
     classes: Mapping[str, tuple[Word, ...]]  # by name (`noun.animate`), words in order
-    unused_irregular: tuple[str, ...]  # words of `irregular` that no class lists
+    unused_irregular: tuple[str, ...]  # words under `irregular` that no class lists
 
 
 def gathered(readers: Iterable[Callable[[], Read]]) -> list[Read]:
-    """Read several things, and say all that is wrong with them: the first error brings the others along."""
+    """Call all readers and return their results; if some fail, the first error holds the others."""
     read: list[Read] = []
     errors: list[GrammarError] = []
     for reader in readers:
@@ -340,12 +338,12 @@ def gathered(readers: Iterable[Callable[[], Read]]) -> list[Read]:
 
 
 def load_lexicon(path: Path, english: bool) -> Lexicon:
-    """Read a lexicon file; by rule only English is inflected."""
+    """Read a lexicon file; words are inflected by rule only if `english`."""
     return read_lexicon(parse_yaml(read_grammar_text(path), path, words=True), english)
 
 
 def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
-    """Read the classes of a lexicon, in a file of its own or in the front matter of a grammar."""
+    """Read the classes of a lexicon, from a lexicon file or from the front matter of a grammar."""
     irregular = _irregular(document)
     classes: dict[str, tuple[Word, ...]] = {}
     used: set[str] = set()
@@ -366,7 +364,7 @@ def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
 
 
 def _refuse_namesakes(document: YamlDocument, class_name: str, words: Iterable[Word]) -> None:
-    """Refuse two entries of one name, which identifies the items that share a word."""
+    """Refuse two entries with one name, because the name identifies the items that share a word."""
     lines: dict[str, int] = {}
     for word in words:
         name = composed(word.lemma)
@@ -399,7 +397,7 @@ def _word(
     used: set[str],
     english: bool,
 ) -> Word:
-    """Read one entry: a text that inflects by rule, or a mapping of its forms."""
+    """Read one entry: a text that is inflected by rule, or a mapping of its forms."""
     line = document.line(*keys)
     if isinstance(entry, str) and entry.split():
         lemma = " ".join(entry.split())
@@ -436,12 +434,12 @@ def _word(
 
 
 def class_names(name: str) -> list[str]:
-    """Name the classes that a slot takes its words from: `noun.animate`, or several joined by `+`."""
+    """Return the classes that a slot takes its words from: `noun.animate`, or several joined by `+`."""
     return [part.strip() for part in name.split("+")]
 
 
 def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
-    """Look up the words of a class, or of several one after the other (`noun.animate + noun.human`)."""
+    """Return the words of a class, or of several classes in order (`noun.animate + noun.human`)."""
     names = class_names(name)
     for each in names:
         if each not in lexicon.classes:

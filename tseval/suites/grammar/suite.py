@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tseval.items import Case
 
 
-# A larger suite is expanded every time.
+# Larger suites are not cached.
 CACHED_ITEMS = 1_000_000
 
 
@@ -36,11 +36,11 @@ class GrammarSuite(SuiteKind):
 
     @classmethod
     def opens(cls, place: str | Path) -> bool:
-        """Return whether it is a path: `read_folder` says what is wrong with one that has no grammars."""
+        """Return whether the place is a path; `read_folder` reports a path without grammars."""
         return isinstance(place, Path)
 
     def load(self, selection: Selection) -> Suite:
-        """Expand the items that are wanted, or read the whole suite from the cache."""
+        """Expand the selected items, or read the whole suite from the cache."""
         key = suite_key(self.path) if selection.is_whole_suite else None
         if key is not None and (cached := self._from_cache(key)):
             return cached
@@ -65,19 +65,19 @@ class GrammarSuite(SuiteKind):
             notes=(*folder.notes, *errors),
             score="sentence" if all(case.contrasts for case in cases) else "regions",
         )
-        # The cache holds only pairs, because they take long. Mistakes in a grammar are reported every time.
+        # Only pairs are cached, because they are slow. A mistake is reported every time, so it is not cached.
         if key is not None and not errors and suite.n_items <= CACHED_ITEMS and suite.score == "sentence":
             save_suite(suite, key)
         return suite
 
     def _from_cache(self, key: str) -> Suite | None:
         suite = load_cached(key)
-        # Anyone can write into a cache (decision 9): its content must be what its digest says.
+        # Anyone can write into the cache (decision 9), so its content must match its digest.
         if suite is None or suite_digest(suite.terminator, suite.cases) != suite.digest:
             return None
         if suite.writing:
             return suite
-        # Rules of writing are read from the file: no digest covers what a cache says of them.
+        # No digest covers the rules of writing in the cache, so they are read from the file.
         folder = read_folder(self.path)
         if (folder.writing, folder.notes) == (suite.writing, suite.notes):
             return suite

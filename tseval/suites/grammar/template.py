@@ -1,8 +1,8 @@
-"""The sentences of a grammar: labelled lines, their fragments, and the code in these.
+"""Compile the sentences of a grammar: labelled lines, their fragments, and the code of each fragment.
 
-A labelled line is a row of fragments: text, `{{ ... }}`, a whole `{% for %}` or `{% if %}` block. A
-fragment depends only on the slots it names (through macros and sets too), so it is rendered once per
-distinct binding of those slots and never once per item.
+A labelled line is a sequence of fragments: text, `{{ ... }}`, a whole `{% for %}` or `{% if %}` block. A
+fragment depends only on the slots that it names, directly or through macros and sets. So it is rendered once
+for each distinct binding of those slots, not once for each item.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.source import Lexicon
 
 
-# Where compiled code leaves the value of a feature; no author can choose a name with an underscore.
+# The name under which compiled code leaves the value of a feature. Authors' names cannot begin with `_`.
 RESULT = "_result"
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Compiled code and the slots it depends on."""
+    """Compiled code and the slots that it depends on."""
 
     slots: tuple[str, ...]  # in the order of the front matter
-    line: int  # of the grammar file
+    line: int  # the line in the grammar file
     _template: Template
     _sandbox: Sandbox
     _path: Path
 
     def text(self, bindings: Mapping[str, Binding]) -> str:
-        """Render a fragment."""
+        """Return the text of a fragment."""
         text, _ = self._run(bindings)
         return text
 
     def value(self, bindings: Mapping[str, Binding]) -> Feature:
-        """Evaluate a feature."""
+        """Return the value of a feature."""
         _, value = self._run(bindings)
         if isinstance(value, (str, int, float, bool)):
             return value
@@ -61,7 +61,7 @@ class Code:
             return as_text(value)
 
     def entry(self, bindings: Mapping[str, Binding]) -> str:
-        """Evaluate a lexical factor: name the lexicon entry."""
+        """Return the lexicon entry of a lexical factor."""
         _, value = self._run(bindings)
         with self._located():
             return as_entry(value)
@@ -77,7 +77,7 @@ class Code:
             text = "".join(self._template.root_render_func(context))
             value = context.vars.get(RESULT, text)
             if isinstance(value, str):
-                value.encode()  # an escape may have made half a character, which no output can hold
+                value.encode()  # an escape can make a lone surrogate, which no output can hold
             return text, value
 
     def _located(self) -> Located:
@@ -85,7 +85,7 @@ class Code:
 
 
 class Located:
-    """Turn every error in a grammar's code into one message with the line."""
+    """A context manager that turns errors in a grammar's code into one message with the line."""
 
     def __init__(self, path: Path, line: int, template: Template):
         self._path, self._line, self._template = path, line, template
@@ -138,7 +138,7 @@ _TYPES_FIX = "Check the kinds of the values: words, text, numbers, lists."
 
 @contextmanager
 def syntax_errors(path: Path, line: int, fix: str | None) -> Iterator[None]:
-    """Turn Jinja's complaints about code into ours."""
+    """Turn Jinja's syntax errors into grammar errors with file, line and fix."""
     try:
         yield
     except GrammarError as error:
@@ -156,7 +156,7 @@ def syntax_errors(path: Path, line: int, fix: str | None) -> Iterator[None]:
 
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
-_NO_LABEL = re.compile(r"([^{}:#]{1,40}?)[ \t]*:\s")  # what stands where a label would
+_NO_LABEL = re.compile(r"([^{}:#]{1,40}?)[ \t]*:\s")  # text in the place of a label
 _GLUED_LABEL = re.compile(r"([^\W\d]\w*)[ \t]*(:(?=\S)|：)")
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
@@ -169,7 +169,7 @@ class _Line:
 
 
 class Sentences:
-    """The body of a grammar, which begins on a line of its file, parsed once; slots are in order."""
+    """The parsed body of a grammar. `first_line` is its first line in the file; slots are in order."""
 
     def __init__(
         self,
@@ -202,11 +202,11 @@ class Sentences:
         return {line.label: line.number for line in self._lines}
 
     def fragments(self) -> dict[str, list[Code]]:
-        """Compile the fragments of every labelled line; what two lines share is compiled once."""
+        """Compile the fragments of every labelled line; a fragment that two lines share is compiled once."""
         known: dict[str, Code] = {}
 
         def compiled(group: list[nodes.Node], line: int) -> Code:
-            same = repr(group)  # of two nodes, == would take 1 and true for equal
+            same = repr(group)  # for nodes, == would treat 1 and true as equal
             if same not in known:
                 known[same] = self._compile(group, line)
             return known[same]
@@ -281,7 +281,7 @@ class Sentences:
         return _Line(label, number, body)
 
     def _no_label(self, line: str, number: int) -> GrammarError:
-        """Return the message about a line without a label, or with one that cannot be."""
+        """Return the error for a line without a label, or with an invalid label."""
         name, glued = _NO_LABEL.match(line.strip()), _GLUED_LABEL.match(line.strip())
         if glued is not None:
             message = f"the label {glued[1]!r} ends in {glued[2]!r} without a space."
@@ -292,7 +292,7 @@ class Sentences:
         return GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
 
     def _is_blank(self, source: str, number: int) -> bool:
-        """Check whether an unlabelled line holds comments at most."""
+        """Check whether an unlabelled line has only comments."""
         if not source.strip():
             return True
         return source.lstrip().startswith("{#") and not any(
@@ -312,7 +312,7 @@ class Sentences:
             seen.add(line.label)
 
     def _check_names(self, tree: nodes.Template, fix: str | None) -> None:
-        """Refuse names that are nothing: known before anything is rendered."""
+        """Refuse undefined names, before anything is rendered."""
         known = {*self._slots, *self._definitions, *self._sandbox.globals}
         for name in sorted(self._used(tree) - known):
             line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
@@ -332,15 +332,15 @@ class Sentences:
         }
 
     def _used(self, tree: nodes.Template) -> set[str]:
-        """Find the names that code looks up outside itself."""
+        """Return the names that code uses but does not define."""
         if not any(tree.find_all(_SCOPES)):
             return {name.name for name in tree.find_all(nodes.Name)}
-        # Names that code defines for itself are found by a whole compilation, thirty times as slow.
+        # If code may define names itself, a whole compilation is needed, which is thirty times slower.
         tree.set_environment(self._sandbox)
         return meta.find_undeclared_variables(tree)
 
     def _needs(self, body: list[nodes.Node]) -> tuple[tuple[str, ...], list[nodes.Node]]:
-        """Find the slots that code depends on, and the definitions it needs, through each other."""
+        """Return the slots and the definitions that code depends on, directly or through definitions."""
         needed: set[str] = set()
         waiting = [self._used(nodes.Template(body, lineno=1))]
         while waiting:
@@ -352,7 +352,7 @@ class Sentences:
         return slots, [node for name, node in self._definitions.items() if name in needed]
 
     def _groups(self, line: _Line) -> Iterator[list[nodes.Node]]:
-        """Split a line into fragments, joining neighbours where one needs no more slots than the other."""
+        """Split a line into fragments. Neighbours are joined if one needs no slots beyond the other's."""
         group: list[nodes.Node] = []
         group_slots: set[str] = set()
         for node in _flatten(line.nodes):
@@ -375,7 +375,7 @@ class Sentences:
         return Code(slots, line, template, self._sandbox, self._path)
 
 
-# Nodes that define names, or look names up in a way of their own.
+# Nodes that define names or look names up in a special way.
 _SCOPES = (
     nodes.Assign, nodes.AssignBlock, nodes.Block, nodes.CallBlock, nodes.FilterBlock, nodes.For,
     nodes.FromImport, nodes.Import, nodes.Macro, nodes.OverlayScope, nodes.Scope,
@@ -388,7 +388,7 @@ _BLOCK_FIX = "Close each {{, {% for %} and {% if %} on the labelled line where i
 
 
 def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str, int]]]:
-    """Split a body into what stands before the first label, and (label or '', sentence, line) rows."""
+    """Split a body into the text before the first label, and rows (label or '', sentence, line)."""
     labelled: list[tuple[str, str, int]] = []
     preamble: list[str] = []
     for number, line in enumerate(lines, first_line):
@@ -405,7 +405,7 @@ def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str,
 
 
 def _as_filter(tree: nodes.Template, name: str) -> str:
-    """Turn the call of a filter round: `agree(verb, subject)` is `verb | agree(subject)`."""
+    """Rewrite the call of a filter: `agree(verb, subject)` becomes `verb | agree(subject)`."""
     for call in tree.find_all(nodes.Call):
         names = [arg.name for arg in call.args if isinstance(arg, nodes.Name)]
         if isinstance(call.node, nodes.Name) and call.node.name == name and names:
@@ -415,7 +415,7 @@ def _as_filter(tree: nodes.Template, name: str) -> str:
 
 
 def _stray_text(output: nodes.Output) -> int | None:
-    """Find the first line of an output that prints something, or None."""
+    """Return the first line of an output that prints something, or None."""
     for node in output.nodes:
         if not isinstance(node, nodes.TemplateData):
             return node.lineno
@@ -426,7 +426,7 @@ def _stray_text(output: nodes.Output) -> int | None:
 
 
 def _flatten(body: Collection[nodes.Node]) -> Iterator[nodes.Node]:
-    """Yield the top-level fragments one by one, each printing by itself."""
+    """Yield the top-level fragments one by one, each in an output node."""
     for node in body:
         if isinstance(node, nodes.Output):
             for child in node.nodes:

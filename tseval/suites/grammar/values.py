@@ -22,30 +22,30 @@ Meaning = Callable[[], "Values | None"]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Which values an expression can have, over all fillers of the slots that it is made of."""
+    """The values that an expression can have, over all fillers of its slots."""
 
     has: tuple[Filler, ...]
-    others: frozenset[object] = frozenset()  # values that are none of these, and no mistakes either
+    others: frozenset[object] = frozenset()  # values that do not occur, but are not mistakes either
     is_literal: bool = False  # whether all of them are written in the code
-    is_listed: bool = False  # whether the expression is a list or a table of such values
+    is_listed: bool = False  # whether the expression is a list or a table of these values
     is_form: bool = False  # whether they are forms of words
 
     def element(self) -> Values:
-        """Return the values of what a list holds."""
+        """Return the values of the elements of a list."""
         return replace(self, is_listed=False)
 
 
 @dataclass(slots=True)
 class Scope:
-    """Names and what they can be, in the lines of a grammar, in a macro or in a loop."""
+    """The names that are known in the lines of a grammar, in a macro or in a loop, with their values."""
 
     names: dict[str, Meaning]
     above: Scope | None = None
     macro: str = ""
-    is_conditional: bool = False  # whether its code runs in some items only
+    is_conditional: bool = False  # whether the code in it runs only in some items
 
     def find(self, name: str) -> Values | None:
-        """Look up what a name can be, here or further out; None if it is not known."""
+        """Return the values of a name in this scope or an enclosing one; None if unknown."""
         if name in self.names:
             return self.names[name]()
         return None if self.above is None else self.above.find(name)
@@ -57,7 +57,7 @@ def slot_values(slot: Slot) -> Values:
 
 
 def constant_values(value: object) -> Values | None:
-    """Return the values of a constant in the code; None for what is neither text, number nor list."""
+    """Return the values of a constant in the code; None if it is neither text, number nor list."""
     if isinstance(value, (list, tuple, dict)):
         return as_list(
             [constant_values(element) for element in (value.values() if isinstance(value, dict) else value)]
@@ -66,7 +66,7 @@ def constant_values(value: object) -> Values | None:
 
 
 def union_of(parts: Sequence[Values | None]) -> Values | None:
-    """Return the values of one or another of several parts; None if one of them is not known."""
+    """Return the union of the values of several parts; None if one part is unknown."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not known or len({part.is_listed for part in known}) > 1:
         return None
@@ -82,7 +82,7 @@ def union_of(parts: Sequence[Values | None]) -> Values | None:
 
 
 def as_list(parts: Sequence[Values | None]) -> Values | None:
-    """Return the values of a list with these parts; None if one of them is not known."""
+    """Return the values of a list with these parts; None if one part is unknown."""
     joined = union_of(parts)
     if joined is None or joined.is_listed:
         return None
@@ -90,7 +90,7 @@ def as_list(parts: Sequence[Values | None]) -> Values | None:
 
 
 def compared_value(value: Filler) -> str | int | float | None:
-    """Return what a value is compared as: a word as the text that it prints; None where it prints none."""
+    """Return a value as it is compared: a word as the text that it prints, None if it prints none."""
     if not isinstance(value, Word):
         return value
     try:
@@ -100,13 +100,13 @@ def compared_value(value: Filler) -> str | int | float | None:
 
 
 def compared_values(values: Values) -> list[str | int | float] | None:
-    """Return all values as they are compared; None if one of them cannot be."""
+    """Return all values as they are compared; None if one of them cannot be compared."""
     compared = list(dict.fromkeys(map(compared_value, values.has)))
     return None if None in compared else compared  # type: ignore[return-value]
 
 
 def kinds_of(values: Sequence[object]) -> int:
-    """Return the kinds of values, added up: text, number, list."""
+    """Return the kinds of values as added bits: text, number, list."""
     kinds = 0
     for value in values:
         kinds |= kind_of(value)
@@ -114,6 +114,6 @@ def kinds_of(values: Sequence[object]) -> int:
 
 
 def kind_name(kind: int, values: Sequence[object] | None) -> str:
-    """Name a kind of values; truth values have a name of their own."""
+    """Return the name of a kind of values; truth values have a separate name."""
     truth = bool(values) and all(isinstance(value, bool) for value in values or ())
     return "true or false" if truth else KIND_NAMES[kind]

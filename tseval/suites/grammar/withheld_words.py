@@ -1,4 +1,4 @@
-"""Write the grammars of a suite again, with hidden words."""
+"""Write a copy of a suite's grammars with hidden words."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
     """Write the grammars of a suite into a new folder, with other words in the classes of its lexicons.
 
     Args:
-        path: A folder of grammars, or one.
-        private: A lexicon. It lists as many words as the suite for each class that it has, and none of
-            the words in these classes of the suite. Classes that it leaves out stay: determiners,
-            licensors.
+        path: A folder of grammars, or one grammar.
+        private: A lexicon. For each of its classes it lists as many words as the suite, but none of the
+            suite's words. Classes that it leaves out stay unchanged: determiners, licensors.
         out: The new folder.
     """
     folder = read_folder(path)
@@ -58,7 +57,7 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
 
 
 def _hold_to(suite_lexicons: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
-    """Refuse classes that are not the suite's, too few or too many words, and words that the suite has."""
+    """Refuse unknown classes, classes of another size, and words that the suite already has."""
     classes = {name: words for lexicon in suite_lexicons.values() for name, words in lexicon.classes.items()}
     public = {form for name in withheld.classes if name in classes for form in _forms(classes[name])}
     for name, words in withheld.classes.items():
@@ -98,7 +97,7 @@ def _with_words(file: Path, withheld: Lexicon) -> str:
 
 
 def _about(folder: SuiteFolder) -> str:
-    """Return `suite.yaml` of the twin: that of the suite, under a title that says what it is."""
+    """Return `suite.yaml` of the copy: that of the suite, with a title that says it has hidden words."""
     content: dict[str, YamlValue] = {}
     if (folder.path / SUITE_FILE).is_file():
         file = folder.path / SUITE_FILE
