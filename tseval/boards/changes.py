@@ -1,4 +1,4 @@
-"""Check what a request changes in a repository of boards, and print what is new for its maintainers."""
+"""Check the changes of a pull request to a repository of boards, and list new entries for maintainers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Changes:
-    """What a request changes.
+    """The changes of a pull request.
 
-    `entries` are the new ones, by board. `wrong` lists forbidden changes and false statements; `warnings` are
-    for the maintainer.
+    `entries` has the new entries of each board. `wrong` lists forbidden changes and false statements.
+    `warnings` are for the maintainer.
     """
 
     entries: dict[Path, list[str]] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Changes:
 
 
 def check_changes(boards: Sequence[Path], base: str) -> Changes:
-    """Check the entries that have come since a commit; anything else that was changed is named.
+    """Check the entries that were added since a commit, and list all other changes.
 
     Raises:
-        BoardError: There is no such commit, or it is no ancestor of what is checked out.
+        BoardError: The commit does not exist, or is no ancestor of the commit that is checked out.
     """
     if not has_git():
         raise BoardError(
@@ -66,7 +66,7 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
 
 
 def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Changes:
-    """Name what was changed since a commit."""
+    """List the changes since a commit."""
     ask, root = repository.ask, repository.root
     named = "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}"
     commit = ask(*named, may_fail=True).strip()
@@ -83,7 +83,7 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
         )
     plain = "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"
     changed = ask("diff", *plain, "--ignore-submodules=all", commit, "--").split("\0")
-    # Repositories within it are compared by the index alone: to look into one, git would obey it.
+    # Of a repository inside this one, only the index is compared: git would obey that repository's settings.
     changed += ask("diff", *plain, "--ignore-submodules=none", "--cached", commit, "--").split("\0")
     changed += ask("ls-files", "--others", "--exclude-standard", "-z").split("\0")
     changes = Changes()
@@ -127,7 +127,7 @@ def _entries_at(repository: Repository, commit: str, folder: str) -> list[str]:
 
 
 def summary(changes: Changes) -> str:
-    """Return in Markdown what is wrong, and new entries beside their neighbours by mean accuracy."""
+    """Return the problems as Markdown, and a table of each new entry with its neighbours by mean accuracy."""
     return "\n\n".join(_summary(changes)) + "\n"
 
 
@@ -149,7 +149,7 @@ def _summary(changes: Changes) -> Iterator[str]:
 
 
 def _beside_neighbours(board: Path, entry: Entry) -> str:
-    """Tabulate an entry between the two models that are above it and the two below."""
+    """Make a table of an entry, the two models above it and the two models below it."""
     ours = {row.key: _accuracy(row) for row in entry.rows}
     columns: dict[str, Mapping[RowKey, Fraction | None]] = {entry.name: ours}
     if (board / ACCURACIES).is_file():

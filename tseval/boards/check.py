@@ -1,4 +1,4 @@
-"""Check a board: what a pull request to it must pass."""
+"""Check a board, as for each pull request."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def verify_entry(
     draw: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
-    """Verify an entry, which stands two folders below its board, as `verify_run` verifies a run."""
+    """Verify an entry, as `verify_run` verifies a run. Its folder is two levels below the board."""
     if suite is None:
         board = folder.resolve().parents[1]
         definition = read_definition(board)
@@ -92,7 +92,7 @@ def verify_entry(
 
 @without_cache()
 def record_check(folder: Path, verification: Verification, by: str) -> None:
-    """Record in the maintainer's file of a board how far an entry was verified, and who did it."""
+    """Record in a board's `checks.yaml` which levels of an entry were verified, and by whom."""
     board = folder.resolve().parents[1]
     assert verification.level is not None
     check = Checked(verification.level, by, today())
@@ -100,7 +100,7 @@ def record_check(folder: Path, verification: Verification, by: str) -> None:
         if change.completed is not None:
             return
         known = read_checks(board)
-        # The same check on another day takes the place of the earlier one, so that lists do not grow.
+        # A later check of the same kind replaces the earlier one, so that the list does not grow.
         others = [old for old in known.checks.get(folder.name, ()) if replace(old, on=check.on) != check]
         checks = {**known.checks, folder.name: (*others, check)}
         change.put(CHECKS, checks_text(replace(known, checks=checks)))
@@ -108,7 +108,7 @@ def record_check(folder: Path, verification: Verification, by: str) -> None:
 
 
 def _verify_published(folder: Path, definition: Definition) -> Verification:
-    """Check what an entry without evidence has: its file, and that its rows are the board's."""
+    """Check the file of an entry without evidence, and that its rows are those of the board."""
     try:
         entry = published_entry(folder, definition)
     except (BoardError, LimitError) as error:
@@ -118,14 +118,14 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
 
 
 def board_suite(board: Path) -> SplitSuite:
-    """Load the suite of a board, never from a cache."""
+    """Load the suite of a board without the cache."""
     with without_cache():
         definition = read_definition(board)
         return SplitSuite(suite_of(definition, board), definition.score)
 
 
 class _EntryLadder(Ladder):
-    """An entry, whose verdicts are stated as counts."""
+    """The checks of an entry, whose file states counts of verdicts."""
 
     _entry: Entry
     _run: Run
@@ -167,7 +167,7 @@ class _EntryLadder(Ladder):
         known = None if self._too_long else self._split.rows
         about = manifest.key.score, self._too_long, known, manifest.unknown
         verdicts = verdicts_of(partial(judge, self._split.clustered, scored, *about))
-        # Scored and judged once: what is counted below is read from here.
+        # The sentences are scored and the verdicts computed once; the counts below use them.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
         items = self._split.suite if self._suite is not self._split.suite else None
@@ -216,7 +216,7 @@ def _compare_counts(entry: Entry, run: Run) -> None:
 
 
 CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"
-# A script, a handler of events, or an address that is one, in a figure.
+# A script in a figure: as an element, as an event handler, or as an address.
 _ACTIVE = re.compile(
     rb"<\s*(?:script|foreignobject|iframe|animate|set)\b|\bon[a-z]+\s*=|javascript:|<!entity", re.IGNORECASE
 )
@@ -224,7 +224,7 @@ _OWN = {DEFINITION, CHECKS, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, SUITE_FOLDER,
 
 
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
-    """Name everything that is wrong with a board; or with some of its entries, if any are named."""
+    """List all problems of a board, or only those of the entries in `names`."""
     definition = read_definition(board)
     if is_interrupted(board):
         return [how_to_complete(board)]
@@ -251,7 +251,7 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
 
 
 def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
-    """Return warnings for the maintainer of a board: evidence that looks forged, entries on no page yet."""
+    """Return warnings for the maintainer: evidence that looks forged, and entries that are on no page yet."""
     definition = read_definition(board)
     if definition.published:
         return []
@@ -266,7 +266,7 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
 
 
 def _listed(board: Path) -> tuple[str, ...] | None:
-    """Name the entries that the pages are of; None where an earlier tseval wrote them, which is of all."""
+    """Return the names of the entries on the pages. None means all: an earlier tseval wrote the pages."""
     if not (board / ACCURACIES).is_file():
         return ()
     listed = tuple(entry.id for entry in read_board(board).entries)
@@ -274,7 +274,7 @@ def _listed(board: Path) -> tuple[str, ...] | None:
 
 
 def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | None) -> Iterator[str]:
-    """Yield what is wrong with one entry; the first problem of its verification is the last."""
+    """Yield the problems of one entry. The verification comes last, and stops at its first problem."""
     if folder.is_symlink() or not folder.is_dir():
         yield "is not a folder"
         return
@@ -324,7 +324,7 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
 
 
 def repeated(folders: Sequence[Path]) -> Iterator[str]:
-    """Find names that differ in case alone or that others had, and weights scored in one way twice."""
+    """Find names that differ only in case, names that another entry had, and models that occur twice."""
     names: dict[str, str] = {}
     aliases = {alias.lower(): entry.name for entry in readable_entries(folders) for alias in entry.aliases}
     known: dict[str, Entry] = {}
@@ -336,7 +336,7 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
         try:
             entry = read_entry(folder)
         except (BoardError, LimitError):
-            continue  # the entry is published, or wrong_with_entry reports it
+            continue  # an entry of published accuracies, or wrong_with_entry reports the problem
         other = known.setdefault(entry.identity, entry)
         if other is not entry:
             same = "equal" if other.rows == entry.rows else "different"
@@ -345,7 +345,7 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
 
 
 def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
-    """Yield names in the definition and in the checks that no entry has."""
+    """Yield names in `board.yaml` and `checks.yaml` that belong to no entry."""
     known = read_checks(board)
     of_seeds = [name for names in definition.seeds.values() for name in names]
     for file, field, names in (
@@ -387,7 +387,7 @@ def _wrong_with_files(
             fix = f"rename this folder to {name}, because it is the old folder of this entry"
         yield f"{left.name} was left by an interrupted change: {fix}"
     try:
-        # Entries may have come since the pages were written: these are held to the entries that they are of.
+        # Entries may be newer than the pages, so the pages are compared with the entries that they contain.
         listed = _listed(board)
         if not (board / ACCURACIES).is_file() and runs:
             empty = pages(board, definition, [])[BOARD_PAGE]
@@ -407,7 +407,7 @@ def _wrong_with_files(
 
 
 def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
-    """Yield learning curves that belong to no entry or cannot be read, and a figure with code."""
+    """Yield learning curves that belong to no entry or cannot be read, and figures that contain code."""
     folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
     yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
     if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):

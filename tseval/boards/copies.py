@@ -1,4 +1,4 @@
-"""Entries whose evidence was made from that of others: copied, changed a little, scaled, or blended."""
+"""Find entries whose evidence was made from other entries: copied, slightly changed, scaled or mixed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     _Values = NDArray[np.float64]
 
 
-NEAR = 0.03  # nats, by which evidence of the same weights may differ: in another type, on another machine
+NEAR = 0.03  # nats; evidence of the same weights differs by less, even with another number format or machine
 # Two seeds of one architecture correlate to .97, two models to .94; noise of .09 nats leaves .9995.
 ALIKE = 0.9995
 SAMPLED = 2_000  # numbers of each entry that are compared first
-# Share of sampled numbers that must be near, where an entry takes each from one of two others.
+# If an entry takes each number from one of two others, at least this share of its sample is near one of them.
 STITCHED = 0.99
 
 
@@ -29,10 +29,10 @@ class Numbers:
     """The log-probabilities of an entry.
 
     Attributes:
-        name: Of the entry.
-        fingerprint: Of its model.
-        sample: Those at the places that all entries are compared at, (sampled,).
-        load: Gives all of them at the places that entries share, (places,).
+        name: Name of the entry.
+        fingerprint: Fingerprint of its model.
+        sample: The numbers at the places where all entries are compared first, (sampled,).
+        load: Function that returns the numbers at all places that the entries share, (places,).
     """
 
     name: str
@@ -42,7 +42,7 @@ class Numbers:
 
 
 def sampled_places(n_places: int, suite_digest: str) -> _Rows:
-    """Choose the places of a suite at which entries are compared first, ascending."""
+    """Choose the places of a suite at which entries are compared first, in ascending order."""
     if n_places <= SAMPLED:
         return np.arange(n_places)
     draw = np.random.default_rng(int(suite_digest[:16], 16))
@@ -50,15 +50,15 @@ def sampled_places(n_places: int, suite_digest: str) -> _Rows:
 
 
 def copies(entries: Sequence[Numbers]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what looks like copies: the names of the entries, the suspected one first, and why.
+    """Yield suspected copies: the names of the entries (the suspected one first), and the reason.
 
-    Of two entries that are alike, the later one in `entries` is suspected.
+    If two entries are alike, the later one in `entries` is suspected.
     """
     by_length: dict[int, list[Numbers]] = {}
     for entry in entries:
         by_length.setdefault(len(entry.sample), []).append(entry)
     for alike in by_length.values():
-        originals: list[Numbers] = []  # each of which no earlier one is like
+        originals: list[Numbers] = []  # entries that are no copies of earlier ones
         for entry in alike:
             known = [other for other in originals if other.fingerprint == entry.fingerprint]
             found = [(other, why) for other in originals if (why := _copied(other, entry)) is not None]
@@ -71,7 +71,7 @@ def copies(entries: Sequence[Numbers]) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _copied(first: Numbers, second: Numbers) -> str | None:
-    """Say how the numbers of one entry follow from those of another; None if they do not."""
+    """Explain how the numbers of one entry follow from those of another; None if they do not."""
     if float(np.abs(first.sample - second.sample).max(initial=0.0)) <= NEAR:
         ours, theirs = first.load(), second.load()
         if len(ours) == len(theirs) and float(np.abs(ours - theirs).max(initial=0.0)) <= NEAR:
@@ -93,12 +93,12 @@ def _copied(first: Numbers, second: Numbers) -> str | None:
 
 
 def _blended(entry: Numbers, others: Sequence[Numbers]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Find two entries of which one is a weighted mean, or from which each of its numbers is taken."""
+    """Find two entries whose weighted mean this entry is, or from which it takes each of its numbers."""
     if len(others) < 2 or len(entry.sample) < SAMPLED // 20:
         return
     apart = np.stack([other.sample for other in others]) - entry.sample
     found = _between(apart)
-    if found is None:  # a mean of probabilities, as of an ensemble
+    if found is None:  # a mean of probabilities, as in an ensemble
         found = _between(np.expm1(np.minimum(apart, 50.0)))
     if found is not None:
         first, second, weight = others[found[0]].name, others[found[1]].name, found[2]
@@ -121,10 +121,11 @@ def _blended(entry: Numbers, others: Sequence[Numbers]) -> Iterator[tuple[tuple[
 
 
 def _between(apart: _Values) -> tuple[int, int, float] | None:
-    """Find two others between which an entry lies, given how far others are from it, (others, numbers).
+    """Find two other entries between which an entry lies.
 
-    The weight `w` for which `w` times the first and `1 - w` times the second is nearest to 0 follows from
-    products of the rows, so all pairs are found at once.
+    `apart` has the differences of the others from the entry, (others, numbers). For each pair of rows, the
+    weight `w` that brings `w` times the first plus `1 - w` times the second nearest to 0 follows from
+    products of the rows. So one matrix product serves all pairs.
     """
     products = apart @ apart.T / apart.shape[1]
     square = np.diag(products)

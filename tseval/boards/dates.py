@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def today() -> str:
-    """Return the date as a board's files have it."""
+    """Return today's date in the format of a board's files."""
     return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def is_date(text: str) -> bool:
-    """Check whether a text is a day, YYYY-MM-DD."""
+    """Return whether a text is a date, YYYY-MM-DD."""
     try:
         return f"{date.fromisoformat(text):%Y-%m-%d}" == text
     except ValueError:
@@ -29,7 +29,7 @@ def is_date(text: str) -> bool:
 
 
 def check_dates(dated: Iterable[Checked | Retraction | Hidden], where: str) -> None:
-    """Refuse records whose day is not written as YYYY-MM-DD."""
+    """Refuse records whose date does not have the form YYYY-MM-DD."""
     for record in dated:
         if not is_date(record.on):
             raise ContentError(

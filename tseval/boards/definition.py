@@ -1,4 +1,4 @@
-"""What a board is over: `board.yaml`, the files like it that people write, and the suite."""
+"""Read and write `board.yaml`, the definition of a board, and load its suite."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BOARD_FILES_FORMAT = 1
 LONGEST_TEXT = 4_000  # characters of a text that people write
-LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
+LONGEST_PROSE = 20_000  # characters of the description of the whole board
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRow(TableRow):
-    """A row of a board of published accuracies, and how many items a paper has behind it."""
+    """A row of a board of published accuracies, and its number of items in the paper."""
 
     n_items: int
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a leaderboard is over.
+    """The definition of a leaderboard.
 
     Attributes:
-        suite: Name of a bundled or fetched suite, or its path, seen from the board's folder.
-        columns: What the columns of the suite's tables are, as `--columns` says it: `{good: sen, ...}`.
-        protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
-        rules: What submitters promise, one sentence each; shown, not checked.
-        order: Names of entries in the order of the columns; others follow by name.
-        seeds: Name of an architecture to its entries, of which the table then shows the mean and the spread.
-        beside: Name of a board that comes with tseval and is shown beside.
-        rows: Of a board of published accuracies, its rows in order; empty where they follow from evidence.
-        training_data: Name to text, for entries whose `training_data` is that name.
-        seeds_tried: How many seeds an entry must have tried at least.
-        evidence: Where the evidence of entries lies, instead of in the board: an address with `{sha256}`.
-        authors, address: Of the board, for its citation.
-        renews, renewed_by: The board beside it, over the last or the next version of the suite.
+        suite: Name of a bundled or fetched suite, or its path relative to the board's folder.
+        columns: Roles of the columns in the suite's tables, as in `--columns`: `{good: sen, ...}`.
+        protocol: Settings that the protocol of every entry must have: `{words: corrected}`. Empty: any.
+        rules: Promises of the submitters, one sentence each. They are shown, not checked.
+        order: Names of entries, in the order of the columns. Other entries follow, sorted by name.
+        seeds: The names of each architecture's entries. The table shows their mean and standard deviation.
+        beside: Name of a board that comes with tseval. The page also shows its table.
+        rows: The rows of a board of published accuracies, in order. Empty for a board with evidence.
+        training_data: Descriptions of the short names that entries use for their training data.
+        seeds_tried: The least number of seeds that the authors of an entry must train.
+        evidence: Address of evidence that is not in the board, with `{sha256}`.
+        authors, address: The board's authors and web address, for its citation.
+        renews, renewed_by: Path of the board for the previous or the next version of the suite.
     """
 
     format: int
@@ -83,12 +83,12 @@ class Definition:
 
     @property
     def published(self) -> bool:
-        """Whether the entries are accuracies from papers, and nothing follows from evidence."""
+        """Whether the entries are accuracies from papers, without evidence."""
         return bool(self.rows)
 
 
 def read_definition(board: Path) -> Definition:
-    """Read what a board is over."""
+    """Read the definition of a board."""
     file = board / DEFINITION
     try:
         definition = check_written(read_written(file), Definition)
@@ -134,7 +134,7 @@ def _check(definition: Definition) -> None:
 
 
 def check_web_address(text: str | None, where: str) -> None:
-    """Refuse a link that is no address of the web: a browser runs what `javascript:` is followed by."""
+    """Refuse a link that is no web address: a browser would run a `javascript:` link."""
     if text is None:
         return
     is_sound = text.isascii() and not any(letter <= " " or letter in "<>\"'`\\" for letter in text)
@@ -143,7 +143,7 @@ def check_web_address(text: str | None, where: str) -> None:
 
 
 def check_path_of_board(text: str | None, where: str) -> None:
-    """Refuse an address of another board that is no path relative to this one: pages lead there."""
+    """Refuse an address of another board that is no relative path, because pages link to it."""
     if text is not None and not re.fullmatch(r"[\w./\\ -]+", text):
         raise ContentError(
             f"should be a path to another leaderboard, relative to this one, but is {text!r:.80}", where
@@ -151,7 +151,7 @@ def check_path_of_board(text: str | None, where: str) -> None:
 
 
 def read_written(file: Path) -> Mapping[str, Json]:
-    """Read a YAML file of a board that people write, or that is sent in."""
+    """Read a YAML file of a board that people write or submit."""
     content = read_yaml(file)
     if not isinstance(content, dict):
         raise ContentError("should have lines of the form KEY: VALUE (a YAML mapping)", "the file")
@@ -166,14 +166,14 @@ def read_written(file: Path) -> Mapping[str, Json]:
 
 
 def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
-    """Turn what such a file holds into a dataclass."""
+    """Convert the content of such a file into a dataclass."""
     parsed = checked(content, kind)
     refuse_strangers(content, parsed)
     return parsed
 
 
 def refuse_strangers(content: object, parsed: object, where: str = "") -> None:
-    """Refuse fields that no reader knows: people who read the file would believe them."""
+    """Refuse unknown fields: tseval would ignore them, but people who read the file would believe them."""
     if isinstance(content, dict) and is_dataclass(parsed):
         known = {part.name for part in fields(parsed)}
         for name, value in content.items():
@@ -186,7 +186,7 @@ def refuse_strangers(content: object, parsed: object, where: str = "") -> None:
 
 
 def write_definition(definition: Definition) -> str:
-    """Return the text of `board.yaml`: fields to fill in, and fields without their default."""
+    """Return the text of `board.yaml`: fields to fill in, and fields that differ from their default."""
     content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
     return write_yaml(
         {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
@@ -197,12 +197,12 @@ _SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "prot
 
 
 def write_yaml(content: Mapping[str, object]) -> str:
-    """Return the text of a file that people may write too."""
+    """Return content as YAML that people can edit."""
     return yaml.dump(_plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as they are read, and escapes breaks that YAML would read as others."""
+    """Write texts of several lines as blocks, and escape line breaks that YAML would change."""
 
 
 def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -226,17 +226,17 @@ def suite_of(definition: Definition, board: Path) -> Suite:
 
 
 def suite_here(definition: Definition, board: Path) -> Suite:
-    """Load the present version of a board's suite."""
+    """Load the current version of a board's suite."""
     return load_suite(suite_spec(definition.suite, board), columns=definition.columns or None)
 
 
 def own_suite(definition: Definition, board: Path) -> Suite | None:
-    """Load the copy of a suite that its board has, if there is one."""
+    """Load the copy of the suite in the board's folder, if there is one."""
     return copied_suite(board, definition.suite, definition.columns)
 
 
 def check_texts(content: Json, where: str = "") -> None:
-    """Refuse texts that are too long, and half characters, which no table can hold."""
+    """Refuse texts that are too long, and single surrogates, which no table can contain."""
     if isinstance(content, dict):
         for name, value in content.items():
             check_texts(name, where)

@@ -75,7 +75,7 @@ _NAME_FIX = "Use at most 60 letters, digits, dots and dashes."
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@without_cache()  # what is written there is what anyone finds who expands the suite
+@without_cache()  # the text in the suite's files, which everybody can expand
 def add_entries(  # noqa: PLR0913, PLR0917 - all that a user may say of an entry
     board: Path,
     paths: Sequence[Path],
@@ -85,17 +85,17 @@ def add_entries(  # noqa: PLR0913, PLR0917 - all that a user may say of an entry
     instead_of: str | None = None,
     opened: Opened | None = None,
 ) -> list[Path]:
-    """Add runs to a board, if all of them hold as far as they can be verified without their models.
+    """Add runs to a board, if all of them pass the checks that need no model.
 
-    Nothing but the folders of these entries is written: `tseval board write` puts them on the pages.
+    This writes only the folders of the entries; `tseval board write` adds them to the pages.
 
     Args:
-        name: What the board calls the model of a single run; None for the name that the run states. One that
-            no folder can have is the display name, and that of the folder is made of it.
-        url: Where the evidence of a single run will lie, instead of in the folder; it is kept in the cache
-            meanwhile.
-        opened: How others open the model of a single run; None for how the run says that it was opened.
-        instead_of: An entry that the single run takes the place of; its name goes on to lead here.
+        name: Name of the model on the board, for a single run; None: the name in the run. If no folder can
+            have this name, it becomes the display name, and the folder gets a similar name.
+        url: Address where the evidence of a single run will be, instead of in the folder. Until then,
+            it is in the cache.
+        opened: Options with which others open the model of a single run; None: the options in the run.
+        instead_of: Entry that the single run replaces. Its old name redirects to the new entry.
     """
     command = "add", *map(str, paths), str((asdict(about), name, url, instead_of, opened))
     if (plan := complete_interrupted(board, *command)) is not None:
@@ -155,12 +155,12 @@ def add_entries(  # noqa: PLR0913, PLR0917 - all that a user may say of an entry
 
 
 def _path_in_board(entry: Path) -> str:
-    """Return the path of the folder of an entry, relative to its board."""
+    """Return the path of an entry's folder, relative to the board."""
     return f"{ENTRY_FOLDERS}/{entry.name}"
 
 
 def _open_to_runs(board: Path) -> Definition:
-    """Read what a board is over, if runs can be added to it."""
+    """Read the definition of a board, and refuse a board to which no run can be added."""
     definition = read_definition(board)
     if definition.published:
         raise BoardError(
@@ -186,7 +186,7 @@ def _open_to_runs(board: Path) -> Definition:
 def _refuse_taken(
     entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], fix: str = ""
 ) -> None:
-    """Refuse names that others have, or had, and models that are on the board; `fix` ends each message."""
+    """Refuse names that entries have or had, and models that are on the board. `fix` ends each message."""
     others = list(readable_entries(there))
     known = {other.identity: other for other in others if other.name not in retracted}
     aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
@@ -214,7 +214,7 @@ def entry_files(
     """Return the entry of a run, if the run can be verified without its model.
 
     Returns:
-        The entry, and its files but for `entry.yaml`, by name.
+        The entry, and the content of its other files by name.
     """
     run, about = read_run(path), about or About()
     name = name or run.manifest.key.model
@@ -264,7 +264,7 @@ def entry_files(
 
 
 def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa: PLR0911 - a list of reasons
-    """Return why a run does not fit a board, or lacks what the board requires; None if it fits."""
+    """Return why a run does not fit a board, or which requirement it fails; None if it fits."""
     key, suite = run.manifest.key, run.manifest.suite
     if not suite.complete:
         return "the run scored only a part of the suite"
@@ -290,7 +290,7 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
             "the run was scored with --unknown score, but the leaderboard counts half-known pairs as "
             "undecidable"
         )
-    # Products in another precision than the weights' are stated where there are any.
+    # The precision of products is stated only if it differs from that of the weights.
     stated = {
         **key.protocol,
         "precision": key.protocol.get("precision", key.protocol.get("dtype", "float32")),
@@ -324,26 +324,26 @@ def _as_board_error(subject: str) -> Iterator[None]:
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
-    """Check whether another entry has the name, ignoring case: some disks ignore it."""
+    """Return whether another entry has the name, ignoring case: some disks ignore it."""
     return folder.name.lower() in {other.name.lower() for other in others}
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the files of an entry into a folder beside its place, from which it is then moved there."""
+    """Write the files of an entry into a new folder next to its final place."""
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
     write_folder(partial, files)
     return partial
 
 
 def _successor(entry: Entry, old: Path) -> Entry:
-    """Return an entry with the earlier names of the entry that it replaces."""
+    """Return the entry with the earlier names of the entry that it replaces."""
     known = [*readable_entries([old])]
     aliases = dict.fromkeys([alias for former in known for alias in former.aliases] + [old.name])
     return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
 
 
 def _call_otherwise(change: Transaction, old: str, new: str, *, moved: bool) -> None:
-    """Plan an entry's new name where the board has the old one; checks move along, or go."""
+    """Plan the new name of an entry in all files of the board. Its checks move too, or are deleted."""
     board = change.board
     definition, checks = read_definition(board), read_checks(board)
     order = tuple(new if name == old else name for name in definition.order)
@@ -379,7 +379,7 @@ def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
 
 
 def _board_of(folder: Path) -> Path:
-    """Name the board that the folder of an entry is in, or was before a change of it was interrupted."""
+    """Return the board of an entry's folder, even if a change of the board was interrupted."""
     return folder.resolve().parents[1] if folder.exists() else folder.absolute().parents[1]
 
 
@@ -404,7 +404,7 @@ def rename_entry(folder: Path, name: str) -> None:
 
 
 def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
-    """Retract an entry: it has no rank, but stays listed with reason, date and link."""
+    """Retract an entry: it loses its rank, but stays listed with reason, date and link."""
     command = "retract", folder.name, why, link or ""
     if complete_interrupted(_board_of(folder), *command) is not None:
         return

@@ -1,4 +1,4 @@
-"""entry.yaml: what a model got right, and what its submitters say of it."""
+"""Read and write `entry.yaml`: the counts of a model, and the statements of its submitters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST_NAME, LONGEST_MODEL = 100, 500
 
 
 def check_about(about: About, where: str = "") -> None:
-    """Refuse what no page could show of a model."""
+    """Refuse statements about a model that no page can show."""
     name = about.display_name
     if name is not None and (len(name.splitlines()) != 1 or len(name) > LONGEST_NAME):
         raise ContentError(f"should be one line of at most {LONGEST_NAME} characters", f"{where}display_name")
@@ -43,7 +43,7 @@ def check_about(about: About, where: str = "") -> None:
 
 
 def check_opened(model: str | None) -> None:
-    """Refuse the name of a model that is a path of some machine: nobody else can open it."""
+    """Refuse the name of a model that is a path on somebody's machine: nobody else can open it."""
     if model is None:
         return
     if len(model.splitlines()) != 1 or len(model) > LONGEST_MODEL:
@@ -58,17 +58,17 @@ def check_opened(model: str | None) -> None:
         )
 
 
-# What tells neither weights nor protocol: the name of the model, the version of tseval.
+# Parts of a signature that identify neither weights nor protocol: name of the model, version of tseval.
 _NAMED = re.compile(r"model:[^|]*@|\|tseval:[^|]*")
 _OF_SUITE = re.compile(r"suite:[^|]*\|")
-# Windows knows some names as devices, and none that ends in a dot.
+# On Windows, some names are devices, and no name ends in a dot.
 _DEVICE = r"(?!(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![A-Za-z0-9_-]))"
 ENTRY_NAME = re.compile(rf"{_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<![.])(?<!{re.escape(PARTIAL)})")
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRow(TableRow):
-    """What a model got right in one row of the table; counts, from which accuracies follow."""
+    """The counts of a model in one row of the table; accuracies follow from them."""
 
     n_items: int
     n_correct: int
@@ -78,10 +78,10 @@ class EntryRow(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a submitter says of a model; none of it follows from anything.
+    """A submitter's statements about a model, which tseval cannot check.
 
-    `weights` says where they are, `licence` is theirs. `seeds_tried` are those that the model was chosen
-    from, with itself; `date` is that of the submission (YYYY-MM-DD).
+    `weights` is the address of the weights, and `licence` their licence. `seeds_tried` is the number of
+    seeds that were trained, including this model. `date` is the date of the submission (YYYY-MM-DD).
     """
 
     revision: str | None = None
@@ -99,7 +99,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """That somebody verified an entry: how far, who, and when (YYYY-MM-DD)."""
+    """A verification of an entry: its levels, who did it, and the date (YYYY-MM-DD)."""
 
     level: Literal["whole", "recomputed", "plausible", "rescored", "rerun"]
     by: str
@@ -108,10 +108,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`entry.yaml`: what a model got right, row by row, facts about the model, and who verified it.
+    """The content of `entry.yaml`: counts for each row, facts about the model, and verifications.
 
-    The fingerprint is the SHA-256 of weights and vocabulary; `evidence` says where that lies, unless it is
-    here. `model` and `model_args` are the options that open the model, without paths of a machine.
+    The fingerprint is the SHA-256 of weights and vocabulary. `evidence` is the address of the evidence, if
+    it is not in the folder. `model` and `model_args` are the options that open the model, without folders.
     """
 
     format: int
@@ -128,25 +128,25 @@ class Entry:
 
     @property
     def identity(self) -> str:
-        """What was scored and how, without names: fingerprint, and signature without the model's name."""
+        """What was scored and how: the fingerprint, and the signature without the model's name."""
         return f"{self.fingerprint} {_NAMED.sub('', self.signature)}"
 
     @property
     def model_identity(self) -> str:
-        """The same without the suite."""
+        """The identity without the suite."""
         return _OF_SUITE.sub("", self.identity)
 
     @property
     def files(self) -> set[str]:
-        """The names of what its folder holds."""
+        """The names of the files in its folder."""
         return {ENTRY_FILE, MANIFEST} | ({EVIDENCE} if self.evidence is None else set())
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedEntry:
-    """`entry.yaml` of a model of which nothing but accuracies is known, as a paper prints them.
+    """The `entry.yaml` of a model with only accuracies, as a paper prints them.
 
-    A row of the board without one is absent.
+    Rows for which the paper has no accuracy are absent.
     """
 
     format: int
@@ -201,7 +201,7 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
             )
         check_dates(getattr(entry, "checks", ()), "checks")
         for i, alias in enumerate(aliases):
-            if not ENTRY_NAME.fullmatch(alias):  # a page is written under it
+            if not ENTRY_NAME.fullmatch(alias):  # the name of its page
                 raise ContentError(f"{alias!r:.80} cannot be the name of an entry", f"aliases[{i}]")
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None

@@ -1,4 +1,4 @@
-"""The folders of a board's entries, in order, and what is read from them."""
+"""List the folders of a board's entries, in order, and read them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENTRY_FOLDERS = "entries"
 
 
 def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> Entry:
-    """Read an entry with what its board says of it: the data it learnt from, the maintainer's checks last."""
+    """Read an entry with the board's description of its training data, and with the maintainer's checks."""
     entry = read_entry(folder)
     named = entry.about.training_data
     about = replace(entry.about, training_data=definition.training_data.get(named or "", named))
@@ -34,7 +34,7 @@ def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> 
 
 
 def readable_entries(folders: Iterable[Path]) -> Iterator[Entry]:
-    """Read entries; what cannot be read is for `tseval board check` to say."""
+    """Read entries, and skip unreadable ones: `tseval board check` reports them."""
     for folder in folders:
         with suppress(BoardError, LimitError):
             yield read_entry(folder)
@@ -47,7 +47,7 @@ def ranked_folders(board: Path, definition: Definition) -> list[Path]:
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
-    """List the folders of a board's entries: those named first, in that order, then the others by name."""
+    """List the folders of a board's entries: first those in `order`, then the others by name."""
     root = board / ENTRY_FOLDERS
     folders = sorted(folder for folder in root.iterdir() if folder.suffix != PARTIAL) if root.is_dir() else []
     positions = {name: position for position, name in enumerate(order)}
@@ -55,7 +55,7 @@ def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
 
 
 def entry_runs(folders: Sequence[Path]) -> list[Run]:
-    """Open entries of one board, which stands two folders above them, as runs."""
+    """Open entries of one board as runs. The board is two folders above them."""
     if not folders:
         return []
     board = folders[0].resolve().parents[1]
@@ -68,7 +68,7 @@ _shared: ContextVar[dict[object, SplitSuite] | None] = ContextVar("_shared", def
 
 @contextmanager
 def suites_shared() -> Iterator[None]:
-    """Load the suite of each board once in this block: a large suite takes seconds and gigabytes."""
+    """Load the suite of each board only once in this block: a large suite takes seconds and gigabytes."""
     token = _shared.set({})
     try:
         yield

@@ -1,4 +1,4 @@
-"""What looks wrong with the entries of a board, for its maintainer and for readers of its page."""
+"""Flags on suspicious entries of a board, for its maintainer and for readers of its page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.evidence.record import Evidence
     from tseval.runs.board_suite import SplitSuite
 
-# What none of these checks can find; the page of a board says the same.
+# What none of these checks can find. The page of a board lists the same.
 NOT_DETECTABLE = (
     "an entry that gives its model a false name",
     "a model that was trained on the sentences of the suite, if there is no hidden version of the suite",
@@ -39,7 +39,9 @@ NOT_DETECTABLE = (
 def flags_of(
     folders: Sequence[Path], split: SplitSuite, names: Iterable[str] = ()
 ) -> Mapping[str, list[str]]:
-    """Return what looks wrong with entries, by name; of all, or of those that are named with the others.
+    """Return the flags of entries by name: of all entries, or of those in `names`.
+
+    Each entry is compared with all others.
 
     Entries that cannot be read are left out: `tseval board check` reports them.
     """
@@ -62,7 +64,7 @@ def flags_of(
         sample = values[places] if len(values) == _n_shared(split) else values
         numbers = Numbers(folder.name, manifest.key.fingerprint, sample, load)
         read.append((entry.about.date or "", numbers))
-    # Who came first is no copy.
+    # The first of two equal entries is no copy.
     read.sort(key=lambda dated: dated[0])
     for together, why in copies([numbers for _, numbers in read]):
         if not chosen or chosen & {*together}:
@@ -79,9 +81,10 @@ def _n_shared(split: SplitSuite) -> int:
 
 
 def _at_shared_places(evidence: Evidence, split: SplitSuite) -> NDArray[np.float64]:
-    """Return the log-probabilities at the nodes that the evidence of every causal model has.
+    """Return the log-probabilities of the prefixes that the evidence of every causal model has.
 
-    A model that computed a prefix again has more nodes. Evidence of another kind is returned as it is.
+    The evidence of a model that computed a prefix twice has more rows. Evidence of another kind is returned
+    unchanged.
     """
     values = np.asarray(evidence.table["logprob"]).astype(np.float64)
     nodes = None if evidence.too_long else nodes_of(evidence, split)

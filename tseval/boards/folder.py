@@ -1,4 +1,4 @@
-"""Begin a board: its folder, the copy of its suite, the repository of a public one."""
+"""Create a board: its folder, a copy of its suite, and the repository of a public board."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def new_board(  # noqa: PLR0913 - all that a user may say of a board
     *,
     prompt: str | None = None,
 ) -> None:
-    """Begin a board over a whole suite.
+    """Create a board for a whole suite.
 
     Args:
-        suite: As for `tseval run`: its name, or a path (`seen_from`).
-        columns: What the columns of the suite's tables are, as `load_suite` takes it.
-        evidence: Where the evidence of entries will lie, instead of in the board: an address with `{sha256}`.
-        prompt: Template by which models are asked, its name or file, where the score is `prompt`.
+        suite: Name of a suite or a path, as for `tseval run` (see `seen_from`).
+        columns: Roles of the columns in the suite's tables, as for `load_suite`.
+        evidence: Address of evidence that will not be in the board, with `{sha256}`.
+        prompt: Name or file of the template, if the score is `prompt`.
     """
     protocol = _protocol_of_prompt(score, prompt)
     if evidence is not None:
@@ -80,7 +80,7 @@ def new_board(  # noqa: PLR0913 - all that a user may say of a board
         protocol=protocol,
         evidence=evidence,
     )
-    if (board / BOARD_LOCK).exists() and is_there(board, definition):  # a kill came at the very end
+    if (board / BOARD_LOCK).exists() and is_there(board, definition):  # a kill at the very end
         release(board)
         return
     refuse_full(board)
@@ -88,7 +88,7 @@ def new_board(  # noqa: PLR0913 - all that a user may say of a board
 
 
 def _protocol_of_prompt(score: Score | None, prompt: str | None) -> dict[str, Json]:
-    """Return what all entries of a board of models that are asked must state: the template, both orders."""
+    """Return the protocol that entries of a board of prompt models must have: template, both orders."""
     if score != "prompt":
         if prompt is not None:
             raise BoardError(
@@ -103,12 +103,12 @@ def _protocol_of_prompt(score: Score | None, prompt: str | None) -> dict[str, Js
 
 
 def seen_from(board: Path, suite: str) -> str:
-    """Return what `board.yaml` calls a suite that a user names: a path is relative to the board there.
+    """Return the suite's name or path as `board.yaml` states it, relative to the board.
 
-    The user's path is relative to where the user stands; if nothing is there, to the board.
+    The user's path is relative to the current folder or, if it does not exist there, to the board.
 
     Raises:
-        BoardError: It is a path, and nothing is there.
+        BoardError: The path does not exist.
     """
     if suite in available_suites() or suite in CATALOGUE or names_language(suite):
         return suite
@@ -129,7 +129,7 @@ def seen_from(board: Path, suite: str) -> str:
 
 
 def is_there(board: Path, definition: Definition) -> bool:
-    """Return whether a board without entries is there, over what it should be over."""
+    """Return whether the folder has a board without entries and with this definition."""
     if not (board / DEFINITION).is_file() or entry_folders(board):
         return False
     return read_definition(board) == definition
@@ -142,26 +142,25 @@ def release(board: Path) -> None:
 
 
 def refuse_full(board: Path) -> None:
-    """Refuse to begin a board in a folder with something in it."""
+    """Refuse to create a board in a folder that is not empty."""
     if board.exists() and (not board.is_dir() or (any(board.iterdir()) and not is_begun(board))):
         raise BoardError(f"{board} is not an empty folder.\n  Name a new folder for the leaderboard.")
 
 
 def write_new_board(board: Path, spec: str | Path, definition: Definition) -> None:
-    """Write a board without entries, whole or not at all."""
+    """Write a board without entries, completely or not at all."""
     with built_aside(board) as folder:
         (folder / ENTRY_FOLDERS).mkdir()
         copy_suite(spec, folder / SUITE_FOLDER)
-        for name, text in pages(board, definition, []).items():  # they tell where the board will be
+        for name, text in pages(board, definition, []).items():  # the messages name the board's final folder
             write_text(folder / name, text)
         write_text(folder / DEFINITION, write_definition(definition))
 
 
 def copy_suite(spec: str | Path, folder: Path) -> None:
-    """Copy the files of a suite into its board, so that it can be checked even if they change.
+    """Copy the files of a suite into its board, so that checks work even if the files change.
 
-    Of a published set there is one version, held by its digest, and of a formal language its program: neither
-    is copied.
+    A published set (one version, with a digest) and a formal language (a program) are not copied.
     """
     if isinstance(spec, str) and names_language(spec):
         return
@@ -170,7 +169,7 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
         return
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent
-    if path.suffix == ".jinja":  # its lexicon lies beside it
+    if path.suffix == ".jinja":  # its lexicon is in the same folder
         files += sorted(root.glob("*.yaml"))
     if (size := sum(file.stat().st_size for file in files)) > LARGEST_COPY:
         raise BoardError(
@@ -186,7 +185,7 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
 
 BOARD_FOLDER, WORKFLOW = "board", ".github/workflows/board.yml"
 _TEMPLATES = Path(__file__).with_name("public")
-# Where each text lies in the repository.
+# The path of each text in the repository.
 _TEXTS = {
     "README.md": "README.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
@@ -206,14 +205,14 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
     *,
     prompt: str | None = None,
 ) -> list[Path]:
-    """Begin boards in a folder that others can clone, with what public ones need around them.
+    """Create boards in a folder that others can clone, with the files that a public repository needs.
 
-    What else lies in the folder stays as it is: a suite, a licence, what git keeps, boards.
+    Other files in the folder stay as they are: a suite, a licence, files of git, boards.
     """
-    # This version as pip takes it: by its tag in the repository, as no index has it yet.
+    # This version in the form that pip needs: by its tag in the repository, because no index has it yet.
     urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
     this_version = f"tseval @ git+{urls['Homepage']}@v{version('tseval')}"
-    # git would write other ends of lines on Windows, and other bytes have other digests.
+    # On Windows, git would write other line ends, and the digests would change.
     others = {
         ".gitattributes": "* -text\n",
         ".gitignore": "/site/\n/runs/\n",
@@ -256,7 +255,7 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
         "title": heading,
         "quoted": json.dumps(heading),
         "board": first,
-        # The path for a user who has cloned the repository into the folder leaderboard.
+        # The path for a user who cloned the repository into the folder `leaderboard`.
         "suite": suites[0] if spec == suites[0] else os.path.normpath(f"leaderboard/{first}/{suites[0]}"),
     }
     texts = {

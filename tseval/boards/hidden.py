@@ -1,4 +1,4 @@
-"""What entries get right on a twin of the suite with withheld words."""
+"""Record the accuracy of entries on a copy of the suite with hidden words."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 @without_cache()
 def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, Hidden]:
-    """Write into the maintainer's file what entries got right on a hidden twin of the board's suite.
+    """Write into `checks.yaml` the accuracies of entries on a hidden copy of the board's suite.
 
-    Each run is verified, and is of the entry with its weights and protocol. The interval of the difference
-    of two independent means is made of theirs.
+    Each run is verified, and belongs to the entry with the same weights and protocol. The interval of the
+    difference follows from the intervals of the two means, which are independent.
 
     Args:
-        suite: Where the twin is (`tseval.suites.grammar.write_twin`).
+        suite: Path of the copy (`tseval.suites.grammar.write_twin`).
 
     Source: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
-    10, of the intervals that tables have.
+    10, with the intervals of the tables.
     """
     definition = read_definition(board)
     ranked = ranked_folders(board, definition)
@@ -80,7 +80,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
 
 
 def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
-    """Return the rows of a run, and the mean over them."""
+    """Return the rows of a run, and their mean."""
     counts, answers = tally(run.verdicts)
     rows = [row.key for row in rows_of(run.verdicts)]
     ((mean,),) = estimate_means([answers], [range(len(rows))])
@@ -93,7 +93,7 @@ def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
 
 
 def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
-    """Put the mean on withheld words beside that on the board's."""
+    """Compare the mean on hidden words with the mean on the board's words."""
     difference = hidden.value - public.value
     below = math.hypot(hidden.value - hidden.low, public.high - public.value)
     above = math.hypot(hidden.high - hidden.value, public.value - public.low)

@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     _Rows = NDArray[np.int64]
 
 
-LEAST_NUMBERS = 20  # below which nothing can be said
+LEAST_NUMBERS = 20  # with fewer, no statement is possible
 LEAST_FOR_WORDS = 200
-# Honest models: the word explains from .74 to .97 of the variance of log-probabilities, the word with the
-# one before it at most .993.
+# In honest models, the word explains .74 to .97 of the variance of log-probabilities, and the word with
+# the word before it at most .993.
 UNIGRAM, BIGRAM, WITHOUT_WORDS = 0.995, 0.9999, 0.2
-# Honest models: perplexity on the suite over the stated one is from 1.9 to 37.
+# In honest models, perplexity on the suite divided by the stated perplexity is 1.9 to 37.
 LEAST_RATIO, MOST_RATIO = 1 / 20, 1_000
-# Language models with a perplexity above 30 are right on nine tenths, at most, of a suite of many
-# constructions.
+# A language model with a perplexity above 30 has at most .9 on a suite of many constructions.
 MANY_ROWS, MANY_CONTRASTS, LOW_PERPLEXITY, HIGH_ACCURACY = 5, 1_000, 30, 0.97
 UNINFORMED_ACCURACY = 0.8
 LARGEST_PERPLEXITY = 1e12
@@ -46,10 +45,10 @@ LARGEST_PERPLEXITY = 1e12
 
 @dataclass(frozen=True)
 class Nodes:
-    """The words that the rows of evidence are of.
+    """The words to which the rows of evidence belong.
 
     Attributes:
-        positions: Place of each row's word among the words of all sentences, (rows,).
+        positions: Index of each row's word among the words of all sentences, (rows,).
         word: Number of the word, (rows,).
         pair: Number of the word with the word before it, (rows,).
     """
@@ -60,7 +59,7 @@ class Nodes:
 
 
 def nodes_of(evidence: Evidence, split: SplitSuite) -> Nodes | None:
-    """Find the word of each row of evidence; None where rows are no words, or do not fit the suite."""
+    """Find the word of each row of evidence; None if rows are no words, or do not fit the suite."""
     if evidence.unit == "sentence":
         return None
     if evidence.too_long:
@@ -91,7 +90,7 @@ def _find_nodes(evidence: Evidence, split: SplitSuite, words: Words) -> Nodes | 
 
 
 def implausible(manifest: Manifest, evidence: Evidence, split: SplitSuite, n_rows: int) -> list[str]:
-    """Say what in an entry no language model gives, one sentence each; `n_rows` is of the table."""
+    """Describe what is implausible in an entry, one sentence each. `n_rows` is the table's number of rows."""
     return [
         *_numbers(manifest, evidence, nodes_of(evidence, split)),
         *_accuracy(manifest, evidence, n_rows),
@@ -99,15 +98,15 @@ def implausible(manifest: Manifest, evidence: Evidence, split: SplitSuite, n_row
 
 
 def _numbers(manifest: Manifest, evidence: Evidence, nodes: Nodes | None) -> Iterator[str]:
-    """Look at the numbers alone, then at how they depend on words."""
+    """Check the numbers alone, then how they depend on words."""
     values = np.asarray(evidence.table["logprob"]).astype(np.float64)
-    is_given = "task" in manifest.key.protocol  # a classifier: words before its answer have 0
+    is_given = "task" in manifest.key.protocol  # a classifier: the words before its answer have 0
     own = values[values != 0] if is_given else values
     if len(own) < LEAST_NUMBERS:
         return
     few = 2 * len(own) ** 0.5
     distinct = np.unique(np.round(own[: int(10 * few)], 4))
-    if len(distinct) <= few:  # not enough to say that all have more
+    if len(distinct) <= few:  # too few words for a statement about all
         distinct = np.unique(np.round(own, 4))
     if len(distinct) == 1:
         yield f"each of its {len(own):,} log-probabilities is {distinct[0]:.4g}"
@@ -156,11 +155,11 @@ def _explained(groups: _Rows, values: NDArray[np.float64]) -> float:
 
 
 def _accuracy(manifest: Manifest, evidence: Evidence, n_rows: int) -> Iterator[str]:
-    """Hold accuracy and evidence to the perplexity that the entry states of its validation text."""
+    """Compare accuracy and evidence with the perplexity that the entry states for its validation text."""
     stated = manifest.model.details.get("validation_perplexity")
     if not isinstance(stated, int | float) or isinstance(stated, bool):
         return
-    if stated > LARGEST_PERPLEXITY:  # also a whole number that no float can hold
+    if stated > LARGEST_PERPLEXITY:  # including a whole number that is too large for a float
         yield f"it states a perplexity above {LARGEST_PERPLEXITY:.0e}"
         return
     if not stated > 1:

@@ -1,4 +1,4 @@
-"""checks.yaml, the maintainer's file: verified, retracted, measured on withheld words."""
+"""Read and write `checks.yaml`, the maintainer's file: verifications, retractions, hidden words."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CHECKS = "checks.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a model got right on the board's grammars with words that are withheld.
+    """The accuracy of a model on the board's grammars with hidden words.
 
-    `mean` and its 95% interval are over all rows; `difference` is that from the mean on the board's suite.
-    `twin` is the digest of the suite of withheld words, by which it can be held to these numbers once they
-    are published; `on` is a date (YYYY-MM-DD).
+    `mean` and its 95% interval are over all rows. `difference` is the difference from the mean on the board's
+    suite. `twin` is the digest of the suite with hidden words: once it is published, everybody can check
+    that it is the suite of these numbers. `on` is a date (YYYY-MM-DD).
     """
 
     twin: str
@@ -45,16 +45,15 @@ class Hidden:
 
     @property
     def worse(self) -> bool:
-        """Whether the model is worse on the withheld words for sure."""
+        """Whether the model is significantly worse on the hidden words."""
         return self.difference_interval[1] < 0
 
 
 @dataclass(frozen=True, slots=True)
 class BoardChecks:
-    """`checks.yaml`, the maintainer's file, by name of the entry.
+    """The content of `checks.yaml`, the maintainer's file, by name of the entry.
 
-    Which entries were verified, how far, who did it and when; which were retracted; what they got right on a
-    hidden twin of the suite.
+    It has the verifications (levels, person, date), the retractions, and the accuracies on hidden words.
     """
 
     format: int = BOARD_FILES_FORMAT

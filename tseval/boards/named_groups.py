@@ -22,7 +22,7 @@ def split_groups(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """Split arguments into the names of runs and boards, and the groups that they name with GROUP=RUN.
 
     RUN is the folder of a run, a folder with several, or a pattern such as `runs/drop-*`: a shell does not
-    expand a pattern behind an equals sign. An argument that is a path of its own is no group.
+    expand a pattern after an equals sign. An argument that is an existing path is no group.
 
     Returns:
         The names without groups, and the group of each run by the real path of its folder.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def published_entry(folder: Path, definition: Definition) -> PublishedEntry:
-    """Read an entry of published accuracies, and hold it to its board."""
+    """Read an entry of published accuracies, and check that it fits its board."""
     entry = read_published(folder)
     try:
         check_printed_rows(entry.rows, {row.key for row in definition.rows}, definition.decimals)
@@ -29,7 +29,7 @@ def published_entry(folder: Path, definition: Definition) -> PublishedEntry:
 
 
 def published_board(board: Path, definition: Definition) -> Board:
-    """Put the accuracies of all entries together, as they are printed."""
+    """Combine the accuracies of all entries, as the papers print them."""
     folders = entry_folders(board, definition.order)
     if not folders:
         raise BoardError(

@@ -1,4 +1,4 @@
-"""What follows from the entries of a board: README.md for people, board.json for programs."""
+"""Write the pages of a board from its entries: `README.md` for people, `board.json` for programs."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ if TYPE_CHECKING:
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
 WRITTEN = "Written by `tseval board`; do not edit."
-# What begins a tag of HTML, in texts that are Markdown on purpose.
+# The beginning of an HTML tag, in texts that may contain Markdown.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: bool = True) -> dict[str, str]:
     """Return the texts of the files that follow from definition and entries, by name.
 
-    Without `feed`, as an earlier tseval wrote them: `board.json` with nothing of single entries.
+    Without `feed`, `board.json` has no single entries, as an earlier tseval wrote it.
     """
-    if definition.seeds:  # a second table reads them
+    if definition.seeds:  # a second table uses them
         runs = [cached.for_table() for cached in cache_runs(runs)]
     columns = {run.name: column_of(run) for run in runs}
     known = BoardChecks() if definition.published else read_checks(board)
@@ -108,7 +108,7 @@ def _numbers(
     entries: Mapping[str, Entry],
     known: BoardChecks,
 ) -> Board | None:
-    """Return the content of `board.json`; None while there are no entries."""
+    """Return the content of `board.json`; None if there are no entries."""
     if definition.published:
         return published_board(board, definition)
     if not columns:
@@ -123,7 +123,7 @@ def _numbers(
 
 
 def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | None) -> BoardEntry:
-    """Return what programs read of an entry; of one without a column, which was retracted, no numbers."""
+    """Return an entry's part of `board.json`; for a retracted entry, without numbers."""
     about = asdict(entry.about)
     listed = BoardEntry(
         id=entry.name,
@@ -162,7 +162,7 @@ def _page(
     yield f"# {markdown(definition.title)}"
     yield WRITTEN
     if definition.text:
-        # The maintainer's Markdown, without anything that a browser or a terminal would obey.
+        # The maintainer's Markdown, without code that a browser or a terminal would execute.
         yield "\n".join(_TAG.sub("&lt;", plain(line)) for line in definition.text.strip().splitlines())
     yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
     if definition.source:
@@ -206,7 +206,7 @@ def _beside(other: str) -> str:
 
 
 def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
-    """Write what was found with withheld words, what was retracted, and what is to be run again."""
+    """Write the sections on hidden words, retracted entries, and models that must be run again."""
     known = read_checks(board)
     if known.hidden:
         yield "## Hidden words"
@@ -237,10 +237,10 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
 
 
 def not_yet_run(board: Path, definition: Definition) -> list[str]:
-    """Name the entries of the board that this one renews of which this one has no run."""
+    """List the entries of the previous board whose models have no run on this board."""
     if definition.renews is None:
         return []
-    old = Path(os.path.normpath(board.absolute() / definition.renews))  # the board may be yet to be written
+    old = Path(os.path.normpath(board.absolute() / definition.renews))  # the board may not exist yet
     here = {entry.model_identity for entry in readable_entries(ranked_folders(board, definition))}
     before = readable_entries(ranked_folders(old, read_definition(old)))
     return [entry.name for entry in before if entry.model_identity not in here]
@@ -251,7 +251,7 @@ def _results(
 ) -> Iterator[str]:
     of_seeds = means_over_seeds(definition, runs)
     printed_columns: list[Column | Board]
-    if definition.published:  # in the order of the publication, with which readers compare
+    if definition.published:  # in the order of the publication, so that readers can compare
         printed_columns = [numbers]
     elif of_seeds is not None:
         printed_columns = [replace(numbers, models=_models_best_first(numbers))]
@@ -285,7 +285,7 @@ def _results(
 
 
 def best_first(columns: Iterable[Column]) -> list[Column]:
-    """Sort models by their mean share of right items over rows, as tables rank them; of equals by name."""
+    """Sort models by their mean accuracy over rows, as tables rank them; equal ones by name."""
 
     def key(column: Column) -> tuple[bool, Fraction, str]:
         shares = list(column.ranked_by(()).values())
@@ -303,19 +303,19 @@ def _models_best_first(board: Board) -> tuple[BoardModel, ...]:
 
 
 def _ranks(table: Table) -> Iterator[str]:
-    """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
+    """Write the sets of possible ranks. A mean over several seeds has none, because it has no verdicts."""
     ranking, means = table.ranking, table.means[-1]
     assert ranking is not None
     rows: list[tuple[str, ...]] = []
     for index, column in enumerate(table.columns):
         accuracy, rank, overall = means.accuracy[index], means.rank[index], table.overall[index]
         if accuracy is None or rank is None or overall is None:
-            continue  # a model that decides nothing in some row has no mean, and no rank
+            continue  # a model without a decidable item in a row has no mean and no rank
         known = format_rank_set(overall, ranking.overall.low[index], ranking.overall.high[index])
         sure = format_interval((ranking.low[index], ranking.high[index]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
     headings: tuple[str, ...] = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
-    if len(table.rows) == 1:  # its own mean
+    if len(table.rows) == 1:  # the mean of the board itself
         headings, rows = ("model", "accuracy", "rank"), [row[:3] for row in rows]
     yield "## Which ranks are known"
     yield (
@@ -342,7 +342,7 @@ def _about_entry(entry: Entry, definition: Definition) -> dict[str, str]:
 
 
 def chosen_among(entry: Entry, definition: Definition) -> str | None:
-    """Return of how many seeds an entry is the best, if more were tried than are on the board."""
+    """Return from how many seeds an entry was chosen, if the board does not have all of them."""
     here = next((len(names) for names in definition.seeds.values() if entry.name in names), 1)
     tried = entry.about.seeds_tried or 0
     return None if tried <= here else f"best of {tried}" if here == 1 else f"best {here} of {tried}"
@@ -361,7 +361,7 @@ def _about(about: About) -> dict[str, str]:
 
 
 def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
-    """Put a board's entries under the headings of its table: seeds together, others alone."""
+    """Group a board's entries by the columns of its table: seeds together, others alone."""
     heading = {name: arch for arch, names in definition.seeds.items() for name in names}
     groups: dict[str, list[str]] = {}
     for name in entries:
@@ -370,7 +370,7 @@ def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[
 
 
 def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | None:
-    """Tabulate a board's entries as means over seeds, if two are of one architecture."""
+    """Make the table of means over seeds, if an architecture has two entries or more."""
     of_name = {run.name: run for run in runs}
     groups = in_groups(definition, of_name)
     if len(groups) == len(runs):
@@ -381,7 +381,7 @@ def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | 
 
 
 def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
-    """Return the board of runs, with accuracies truncated to its decimals; of several seeds, their mean."""
+    """Return the accuracies of all rows, truncated to the board's decimals; for several seeds, their mean."""
     flat = [column for several in groups.values() for column in several]
     refuse_unlike(flat)
     exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
@@ -408,7 +408,7 @@ def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[
 def _row(
     key: Key, n_items: int, exact: Mapping[str, Sequence[Mapping[Key, Fraction | None]]], decimals: int
 ) -> BoardRow:
-    """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
+    """Return the mean of one row's exact accuracies over seeds. If a seed has none, there is no mean."""
     dependency, phenomenon, construction, contrast = (str(part) for part in key)
     seeds = {
         heading: _known([exact_of_seed.get(key) for exact_of_seed in several])
@@ -428,7 +428,7 @@ def _row(
 
 
 def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]:
-    """Return the spread between seeds of the mean accuracy over each set of rows that a table averages."""
+    """Return the standard deviation between seeds of each mean over rows in the table."""
     keys = columns[0].keys(())
     exact = [column.exact(()) for column in columns]
     spreads = {}
@@ -488,13 +488,13 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
 
 
 def opening_options(entry: Entry) -> str:
-    """Return the options that open the model of an entry, as a user types them."""
+    """Return the options that open an entry's model, as a user types them."""
     arguments = f" --model-args {quote(entry.model_args)}" if entry.model_args else ""
     return f"--model {quote(entry.model)}{arguments}" if entry.model else "--model MODEL"
 
 
 def request_text(folders: Sequence[Path]) -> str:
-    """Return the text of a request that adds entries, in Markdown."""
+    """Return the text of a pull request that adds entries, as Markdown."""
     entries = [read_entry(folder) for folder in folders]
     lines = [f"# {', '.join(markdown(entry.about.display_name or entry.name) for entry in entries)}", ""]
     for folder, entry in zip(folders, entries, strict=True):

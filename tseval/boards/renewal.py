@@ -1,4 +1,4 @@
-"""A board for a new version of its suite."""
+"""Create a board for a new version of its suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tseval.suites import without_cache
 
 @without_cache()
 def renew_board(board: Path, out: Path | None = None) -> Path:
-    """Begin a board over the present version of the suite beside that over the last, which is archived."""
+    """Create a board for the current version of the suite, and archive the board for the previous one."""
     is_completed = complete_interrupted(board, "renew", str(out)) is not None
     definition = read_definition(board)
     if definition.published:
@@ -52,7 +52,7 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
         renews=os.path.relpath(board.absolute(), new.absolute()),
     )
     with board_transaction(board, "renew", str(out)) as change:
-        if is_there(new, definition_of_new):  # a kill left the new board, and the old one as it was
+        if is_there(new, definition_of_new):  # an earlier command was killed before it changed the old board
             release(new)
         else:
             refuse_full(new)

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 LEAST_SHARE, LEAST_SENTENCES = 0.01, 20
 LARGEST_WEIGHTS = 16 << 30  # bytes of one downloaded file
-# Kinds of models that are opened without running a program of the person who submitted the entry.
+# Kinds of models that open without a program of the submitter.
 WITHOUT_CODE = frozenset({"bundled", "hf", "mlm", "native", "ngram", "oracle", "seq2seq"})
 _RUNS_CODE = re.compile(r"(^|,)trust_remote_code=(?!(false|0|no)(,|$))", re.IGNORECASE)
 _ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 class NoWeightsError(Exception):
-    """Says why the model of an entry cannot be opened here."""
+    """The model of an entry cannot be opened here, for the reason in the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def entries_to_rescore(board: Path, names: Sequence[str]) -> list[Path]:
 
 
 def share_to_rescore(folder: Path) -> float:
-    """Return the share of sentences that is rescored unless a user says otherwise, 1 for all."""
+    """Return the default share of sentences that are scored again; 1 means all."""
     manifest = load_manifest(folder)
     n_sentences = manifest.counts.sentences if isinstance(manifest, Manifest) else 0
     return min(1.0, max(LEAST_SHARE, LEAST_SENTENCES / max(n_sentences, 1)))
@@ -108,12 +108,11 @@ def _entry_name(text: str) -> str:
 def find_model(entry: Entry, weights: Path | None) -> Found:
     """Return the options that open the model of an entry here.
 
-    Files and folders are looked for by their recorded name in the folder `weights`; a file whose web address
-    the entry states is downloaded into the cache. What was found is the model of the entry only if it has the
-    fingerprint of the entry, which `verify_entry` checks.
+    tseval searches the folder `weights` for the file or folder with the recorded name. If the entry states a
+    web address, tseval downloads the file into the cache. `verify_entry` then checks the fingerprint.
 
     Raises:
-        NoWeightsError: The weights cannot be had, or opening the model would run a program.
+        NoWeightsError: The weights are not available, or opening the model would run a program.
     """
     spec, arguments = entry.model, entry.model_args or ""
     if spec is None:
@@ -137,7 +136,7 @@ def find_model(entry: Entry, weights: Path | None) -> Found:
         path = _downloaded(address)
         return Found(f"{scheme}:{path}" if colon else str(path), arguments)
     if colon and scheme != "native" and Path(name).suffix == "":
-        return Found(spec, arguments)  # one name on the hub, as in hf:gpt2
+        return Found(spec, arguments)  # a name on the hub, as in hf:gpt2
     fix = "" if weights is None else f", and {weights} has no file or folder of this name"
     raise NoWeightsError(
         f"the model is the file {name!r}, and the entry states no web address that ends in this name{fix}"
@@ -145,7 +144,7 @@ def find_model(entry: Entry, weights: Path | None) -> Found:
 
 
 def _file_at(address: str) -> str:
-    """Name the file at a web address."""
+    """Return the name of the file at a web address."""
     with suppress(ValueError):
         return Path(unquote(urlsplit(address).path)).name
     return ""

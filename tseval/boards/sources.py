@@ -1,4 +1,4 @@
-"""Open what a user names: runs, entries, boards, one of several; boards that come with tseval."""
+"""Open the runs, entries and boards that a user names."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:
-    """Open runs and boards, each named once.
+    """Open runs and boards; no name may occur twice.
 
-    Named are paths of run directories, of entries of a board, of folders that hold some, or of boards, or
-    boards that come with tseval. If single `items` are needed, a board of means over seeds is refused.
+    A name is the path of a run, of an entry, of a board, or of a folder that contains some of these, or the
+    name of a board that comes with tseval. If `items` is true, a board of means over seeds is refused.
     """
     names_by_path: dict[str, str] = {}
     sources: list[Run | Board] = []
@@ -47,10 +47,10 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
 
 
 def open_items(names: Sequence[str]) -> list[Run]:
-    """Open runs whose single items are known, over any suites.
+    """Open runs with verdicts for single items. They may have different suites.
 
     Raises:
-        RunError: A name is that of a leaderboard of published accuracies, which has no items.
+        RunError: A name belongs to a leaderboard of published accuracies, which has no items.
     """
     runs = []
     for source in open_sources(names, items=True):
@@ -64,12 +64,12 @@ def open_items(names: Sequence[str]) -> list[Run]:
 
 
 def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> RunSet:
-    """Open runs over one suite, and choose the verdicts that an analysis is about."""
+    """Open runs on one suite, and select the verdicts for an analysis."""
     return for_analysis(open_items(names), where, rated=rated)
 
 
 def open_references(model: str) -> list[Run]:
-    """Open the runs of the model that others are compared with, if it is named by a folder of runs."""
+    """Open the runs of the reference model, if its name is a folder of runs."""
     path = Path(model)
     return [read_run(run) for run in runs_below(path)[0] or [path]] if path.is_dir() else []
 
@@ -86,7 +86,7 @@ def open_run(path: Path) -> Run:
 
 
 def _openers(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
-    """Return where the runs or boards are that a name stands for, each with what opens it."""
+    """Return the paths of the runs or boards with this name, each with the function that opens it."""
     if not name:
         raise RunError(
             "an argument of the command is empty (''), so it names no run or leaderboard.\n"
@@ -114,16 +114,16 @@ def _openers(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Boar
 
 
 def boards_below(path: Path) -> list[Path]:
-    """List the boards that a folder is or holds, in order of their names; none where it is no such folder."""
+    """List the boards that a folder is or contains, sorted by name; empty if there are none."""
     if (path / DEFINITION).is_file():
         return [path]
     return sorted(file.parent for depth in ("*", "*/*") for file in path.glob(f"{depth}/{DEFINITION}"))
 
 
 def entries_with_ids(board: Path) -> list[tuple[Path, str]]:
-    """List the entries of a board that have a rank, with DEVELOPER/NAME of each as stores of results take it.
+    """List the ranked entries of a board, each with the name DEVELOPER/NAME that stores of results require.
 
-    That is the display name where it is of this form; else the developer is the board.
+    If the display name has this form, it is used. Otherwise, DEVELOPER is the board's name.
     """
     ids = []
     for folder in ranked_folders(board, read_definition(board)):
@@ -133,7 +133,7 @@ def entries_with_ids(board: Path) -> list[tuple[Path, str]]:
 
 
 def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
-    """Open the entries of a board as runs; its accuracies alone where nothing else is known or shown."""
+    """Open the entries of a board as runs, or only its accuracies if the board has or shows nothing else."""
     definition = read_definition(path)
     accuracies: list[tuple[Path, Callable[[], Run | Board]]] = [(path, partial(read_board, path))]
     if definition.published or (definition.seeds and not items):
@@ -164,7 +164,7 @@ def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], R
 
 
 def lacks_evidence(board: Path) -> bool:
-    """Return whether a board came with tseval, but its evidence did not: installed, or in a sparse clone."""
+    """Return whether a board comes with tseval, but its evidence is missing (package, or sparse clone)."""
     bundled = BUNDLED_BOARDS.resolve() in board.resolve().parents
     folders = entry_folders(board) if bundled else []
     here = any((folder / EVIDENCE).exists() or read_entry(folder).evidence for folder in folders)
@@ -172,7 +172,7 @@ def lacks_evidence(board: Path) -> bool:
 
 
 def not_shipped(board: Path) -> BoardError:
-    """Return the error that says where the evidence of a bundled board is."""
+    """Return the error with the place of a bundled board's evidence."""
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
             f"{board.name}: the evidence (per-token scores) of this leaderboard is missing in your clone "

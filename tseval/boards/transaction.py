@@ -1,9 +1,9 @@
-"""Changes of a board that a kill cannot leave half done.
+"""Change a board completely or not at all, even if the process is killed.
 
-What is new is written into a folder of its own within the board. Then a plan of renames is written into the
-board's lock, which a process holds while it changes the board. From there on the change is certain: the next
-process that finds a lock with a plan, and no holder, completes the plan. A lock without a plan means that
-nothing was changed yet, and the folder is removed.
+A process that changes a board holds its lock. It first writes the new files into a staging folder in the
+board. Then it writes a plan of renames into the lock. From then on, the change is certain: if the process
+dies, the next process completes the plan. A lock without a plan means that nothing has changed yet; the
+staging folder is then removed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 BOARD_LOCK = ".lock"
-STAGING = ".change"  # folder of what is new, within the board
+STAGING = ".change"  # the staging folder, within the board
 _LONGEST_PLAN = 1 << 20
 _OF_A_NEW_BOARD = {BOARD_LOCK, ENTRY_FOLDERS, SUITE_FOLDER, BOARD_PAGE}
-# All that a plan may touch: it may lie in a board that a stranger sent.
+# The only paths that a plan may change: a stranger may have written the plan.
 _OF_A_PLAN = re.compile(
     rf"{re.escape(DEFINITION)}|{re.escape(CHECKS)}"
     rf"|{ENTRY_FOLDERS}/{ENTRY_NAME.pattern}(/{re.escape(ENTRY_FILE)})?"
@@ -52,9 +52,9 @@ class Step:
     """One rename.
 
     Attributes:
-        action: `put` moves what is new to its place, `move` an entry to another, `remove` takes one away.
-        path: Where, seen from the board.
-        source: Name in the folder of what is new, or the present place of an entry.
+        action: `put` moves a new file to its place, `move` renames an entry, `remove` deletes a path.
+        path: Path relative to the board.
+        source: Name in the staging folder, or the current path of an entry.
     """
 
     action: Literal["put", "move", "remove"]
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a command does to a board, and whether the pages follow; `command` is what a user asked for."""
+    """The changes that a command makes, and whether it writes the pages again."""
 
     command: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -77,8 +77,8 @@ class Transaction:
 
     Attributes:
         board: The board.
-        command: What a user asked for.
-        completed: The plan of the same command, if a kill interrupted it and it was carried out just now.
+        command: The user's command.
+        completed: The plan of the same command, if it had been interrupted and was completed just now.
     """
 
     board: Path
@@ -88,7 +88,7 @@ class Transaction:
     _steps: list[Step] = field(default_factory=list)
 
     def put(self, path: str, content: str | Mapping[str, bytes]) -> None:
-        """Plan a file, or a folder of files, in the place of what is there."""
+        """Plan to write a file or a folder of files, replacing an existing one."""
         source = str(len(self._steps))
         self._staging().mkdir(exist_ok=True)
         if isinstance(content, str):
@@ -98,28 +98,28 @@ class Transaction:
         self._steps.append(Step("put", path, source))
 
     def move(self, path: str, to: str) -> None:
-        """Plan that an entry gets another name."""
+        """Plan to rename an entry."""
         self._steps.append(Step("move", to, path))
 
     def remove(self, path: str) -> None:
-        """Plan that an entry goes."""
+        """Plan to remove an entry."""
         self._steps.append(Step("remove", path))
 
     def commit(self, *, pages: bool = True) -> None:
-        """Carry out what is planned, and write the pages that follow."""
+        """Execute the plan, and write the pages."""
         plan = Plan(self.command, tuple(self._steps), pages)
         if self._steps:
             self._staging().mkdir(exist_ok=True)
             sync_directory(self._staging())
         try:
             _write_plan(self._held, plan)
-        except OSError:  # half a plan is none: nothing was changed
+        except OSError:  # an incomplete plan does not count: nothing was changed
             os.ftruncate(self._held, 0)
             raise
         _take_steps(self.board, plan)
         try:
             _write_pages(self.board, plan)
-        except TsevalError:  # what is wrong with the board stays wrong, however often this is tried
+        except TsevalError:  # a fault of the board stays, so a repetition would not help
             os.ftruncate(self._held, 0)
             raise
 
@@ -129,10 +129,10 @@ class Transaction:
 
 @contextmanager
 def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
-    """Lock a board while it is changed; an interrupted change is completed first.
+    """Lock a board for a change, and first complete an interrupted change.
 
     Raises:
-        BoardError: Another tseval holds it, or a part of it is a link.
+        BoardError: Another process holds the lock, or a part of the board is a link.
     """
     if links := links_in(board):
         raise BoardError(
@@ -160,7 +160,7 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
 
 
 def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> Plan | None:
-    """Complete an interrupted change, or remove what it left; return its plan if it was the same command."""
+    """Complete an interrupted change, or remove its files. Return its plan if the command was the same."""
     plan = _read_plan(held, lock)
     resumed = plan if plan is not None and plan.command == command else None
     wrong = None
@@ -172,13 +172,13 @@ def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> 
             wrong = error
     _remove_staging(board)
     os.ftruncate(held, 0)
-    if wrong is not None and resumed is not None:  # another command need not know
+    if wrong is not None and resumed is not None:  # another command does not need the plan
         raise wrong
     return resumed
 
 
 def complete_interrupted(board: Path, *command: str) -> Plan | None:
-    """Complete an interrupted change; return its plan if it was the same command."""
+    """Complete an interrupted change. Return its plan if the command was the same."""
     if not is_interrupted(board):
         return None
     with board_transaction(board, *command) as transaction:
@@ -186,7 +186,7 @@ def complete_interrupted(board: Path, *command: str) -> Plan | None:
 
 
 def is_interrupted(board: Path) -> bool:
-    """Return whether a change of a board was begun and not ended, by a process that may still be at it."""
+    """Return whether a change of a board is unfinished. Its process may still run."""
     try:
         return (board / STAGING).exists() or (board / BOARD_LOCK).stat().st_size > 0
     except OSError:
@@ -194,7 +194,7 @@ def is_interrupted(board: Path) -> bool:
 
 
 def how_to_complete(board: Path) -> str:
-    """Return how the user completes an interrupted change."""
+    """Return the sentence that tells the user how to complete an interrupted change."""
     return (
         "an earlier change of the leaderboard was interrupted. To complete this change: tseval board "
         f"write {quote(str(board))}"
@@ -202,12 +202,12 @@ def how_to_complete(board: Path) -> str:
 
 
 def links_in(folder: Path) -> list[str]:
-    """Return the names of links: tseval would read and write elsewhere through them."""
+    """Return the names of links in a folder: through them, tseval would read and write elsewhere."""
     return sorted(entry.name for entry in folder.iterdir() if entry.is_symlink())
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a new folder; what a kill left of it goes."""
+    """Write files into a new folder, and delete the remains of a killed process."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
@@ -216,7 +216,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _write_plan(held: int, plan: Plan) -> None:
-    """Write a plan into the lock; with its digest, so that half of it counts for nothing."""
+    """Write a plan into the lock, with its digest, so that an incomplete plan is recognised."""
     text = json.dumps(asdict(plan)).encode()
     content = text + b"\n" + hashlib.sha256(text).hexdigest().encode()
     os.ftruncate(held, 0)
@@ -227,7 +227,7 @@ def _write_plan(held: int, plan: Plan) -> None:
 
 
 def _read_plan(held: int, lock: Path) -> Plan | None:
-    """Read the plan in a lock; None where there is none, or the half of one."""
+    """Read the plan in a lock; None if there is no complete plan."""
     os.lseek(held, 0, os.SEEK_SET)
     content = b""
     while len(content) <= _LONGEST_PLAN and (more := os.read(held, _LONGEST_PLAN)):
@@ -268,7 +268,7 @@ def _take_steps(board: Path, plan: Plan) -> None:
                 )
             if target.is_dir():
                 _move_aside(target, staging / f"old-{number}")
-            target.parent.mkdir(exist_ok=True)  # git keeps no empty folder
+            target.parent.mkdir(exist_ok=True)  # git stores no empty folder
             source.replace(target)
         sync_directory(target.parent)
 
@@ -300,7 +300,7 @@ def _remove_staging(board: Path) -> None:
 
 
 def _release_unless_planned(board: Path, lock: Path, held: int) -> None:
-    """Let go of a board: a change that is not certain yet is undone, of another the plan stays."""
+    """Release a board. Without a plan, the change is undone; with a plan, the lock stays."""
     if os.fstat(held).st_size == 0:
         with suppress(OSError):
             _remove_staging(board)
@@ -311,13 +311,13 @@ def _release_unless_planned(board: Path, lock: Path, held: int) -> None:
 
 @contextmanager
 def built_aside(folder: Path) -> Iterator[Path]:
-    """Build a folder beside its final path, and move it there at once: no reader sees half of it.
+    """Build a folder next to its final path, and move it there at once, so that nobody reads half of it.
 
-    An existing empty folder stays: it may be the user's current folder. The files of a
-    board move into it, the definition last.
+    An existing empty folder stays, because it may be the user's current folder. The files of a board are
+    moved into it, the definition last.
 
     Raises:
-        BoardError: What lies beside it was not left by a kill.
+        BoardError: The folder next to the final path is not from a killed process.
     """
     folder = folder.absolute()
     aside = folder.with_name(f"{folder.name}{PARTIAL}")
@@ -353,14 +353,14 @@ def built_aside(folder: Path) -> Iterator[Path]:
 
 
 def is_begun(folder: Path) -> bool:
-    """Return whether a kill left a board without entries that was being moved into a folder."""
+    """Return whether a killed process left an unfinished new board in a folder."""
     names = {entry.name for entry in folder.iterdir()}
     has_entries = (folder / ENTRY_FOLDERS).is_dir() and any((folder / ENTRY_FOLDERS).iterdir())
     return BOARD_LOCK in names and names <= _OF_A_NEW_BOARD and not has_entries
 
 
 def _remove_aside(aside: Path) -> None:
-    """Remove what was built, the mark that tells it from others last."""
+    """Remove the built folder; its mark is removed last."""
     for path in aside.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""What a board requires of a run before it takes any number from it."""
+"""Refuse runs that cannot be verified, before a board uses their numbers."""
 
 from __future__ import annotations
 
