@@ -1,9 +1,9 @@
 """Adapters: one module per kind of model, imported as `tseval.adapters`.
 
-An adapter is a function `(rest, arguments, device) -> model`; the model satisfies one of the protocols of
-`tseval.scoring.protocol`. `--model SCHEME:REST` finds it; a bare path is opened by `native`. A module here
-states its functions by scheme, `SCHEMES = {"hf": "open_causal"}`; other packages register theirs in the
-entry-point group `tseval.adapters`.
+An adapter is a function `(rest, arguments, device) -> model`. The model satisfies one of the protocols of
+`tseval.scoring.protocol`. `--model SCHEME:REST` selects the adapter; a bare path is opened by `native`. A
+module in this folder lists its functions by scheme, `SCHEMES = {"hf": "open_causal"}`. Other packages
+register theirs in the entry-point group `tseval.adapters`.
 """
 
 from tseval.adapters.opening import open_model

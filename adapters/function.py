@@ -1,7 +1,7 @@
-"""One function in one file: `function:PATH.py:NAME`, or `PATH.py:NAME` alone.
+"""Models from a function in a Python file: `function:PATH.py:NAME`, or just `PATH.py:NAME`.
 
-The function returns an object of our protocols, a model of transformers with its tokenizer, or a module of
-torch with its words.
+The function returns an object with one of tseval's protocols, a transformers model with its tokenizer, or a
+torch module with its words.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 SCHEMES = {"function": "open_function"}
 
 
-FRAMES = 3  # of the user's file, in the message about an error that was raised there
+FRAMES = 3  # number of lines of the user's file in the message about an error
 
 
 def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model:
     """Open `--model PATH.py:NAME`: run the file, and call the function with `--model-args`.
 
-    Values are numbers, true, false, none or text. A function that takes `device` is given it.
+    Values become numbers, true, false, none or text. If the function takes `device`, it gets the device.
     """
     named = file_and_function(rest)
     if named is None:
@@ -54,7 +54,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
             f"{path}: {reason(error)}.\n  Name a Python file and a function in it: --model mine.py:load"
         ) from None
     digest = hashlib.sha256(source).hexdigest()
-    module = ModuleType(f"{path.stem} {digest[:8]}")  # no name that something else may have
+    module = ModuleType(f"{path.stem} {digest[:8]}")  # a name that no other module has
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     keywords: dict[str, object] = {key: typed(key, text) for key, text in arguments.items()}
@@ -81,7 +81,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[None]:
-    """Let a file import what lies beside it, and drop it: another may have the same names."""
+    """Let a file import modules from its folder, and unload them, because others may have the same names."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     try:
@@ -96,7 +96,7 @@ def _beside(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _errors_of(path: Path, where: str) -> Iterator[None]:
-    """Raise any error of a user's file as one message, with the lines in the file."""
+    """Turn any error in a user's file into one ModelError that shows the lines of the file."""
     try:
         yield
     except TsevalError:
@@ -136,7 +136,7 @@ def _check_arguments(function: Callable[..., object], keywords: Mapping[str, obj
 
 
 def _content(text: str) -> str:
-    """Let a file count by its content, and a folder by nothing: where they lie is nobody's business."""
+    """Replace a file by its hash, and a folder by the word "folder", because paths are private."""
     try:
         path = Path(text)
         if path.is_file():

@@ -1,8 +1,8 @@
 """Causal language models of transformers: `hf:PATH_OR_ID`.
 
-Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
-pieces (chain rule); that of a word needs more (`tseval.pretrained.word_probabilities`). Sentences share their
-beginnings as far as the model allows (`tseval.pretrained.scoring_methods`).
+The model's tokenizer splits words into pieces. The log-probability of a sentence is the sum over its pieces
+(chain rule); that of a word needs a correction (`tseval.pretrained.word_probabilities`). Common beginnings
+of sentences are computed once, as far as the model allows (`tseval.pretrained.scoring_methods`).
 """
 
 from __future__ import annotations
@@ -61,24 +61,24 @@ if TYPE_CHECKING:
     from tseval.writing import Writing
 
 SCHEMES = {"hf": "open_causal"}
-ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all others are transformers' own
+ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all other arguments go to transformers
 
 
 class CausalModel(OfPieces):
     """A causal language model, ready to score tries of pieces.
 
     Args:
-        opened: What was read.
+        opened: The model and tokenizer.
         bos: `auto`, `tokenizer`, `true`, `false`, `none`, or tokens of the vocabulary.
         leading_space: Whether a sentence begins with a space.
-        words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
-        white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
-        eos: `true` if the end of a sentence is scored, with its last token; else `false`.
+        words: The log-probability of a word: `corrected`, or the plain sum over its `pieces`.
+        white_space: `single`: one space between words; `kept`: as in the text; `all`: the text unchanged.
+        eos: `true`: the end of a sentence is scored, together with its last token; otherwise `false`.
     """
 
-    encodes_aside = True  # sentences may be split into pieces in one thread while another scores
-    windows: tuple[int, int] | None = None  # tokens of a window, and from one to the next; None to read all
-    _text: ReadText | None = None  # what sentences go on from, the last token of it apart; read once
+    encodes_aside = True  # one thread may split sentences into pieces while another scores
+    windows: tuple[int, int] | None = None  # (tokens per window, step between windows), or None
+    _text: ReadText | None = None  # the context before sentences, without its last token; computed once
 
     def __init__(
         self,
@@ -112,7 +112,8 @@ class CausalModel(OfPieces):
         if warning:
             self.warnings.append(warning)
         self._methods = {LENGTH: self.method}
-        # Behind texts, by the tokens of the longest sentence, and by how often the text is twice as long.
+        # Methods after contexts, by the tokens of the longest sentence and the bit length of the context's
+        # length.
         self._methods_behind: dict[tuple[int, int], Method] = {}
         token = spell_starts(self.tokenizer, self.starts)
         protocol: dict[str, OptionValue] = {
@@ -122,7 +123,7 @@ class CausalModel(OfPieces):
             "leading_space": leading_space,
             "words": "corrected" if corrects else "pieces",
             "dtype": opened.dtype,
-            **({} if self.end is None else {"eos": True}),  # as of `white_space`
+            **({} if self.end is None else {"eos": True}),  # as for `white_space`, absent if default
         }
         about = {"method": self.method.name, "word_marks": self._marks.kind}
         self.card = opened.card("hf", protocol, white_space, **about)
@@ -136,14 +137,14 @@ class CausalModel(OfPieces):
         return written
 
     def in_windows(self, window: int, stride: int) -> Self:
-        """Return the same model that reads texts of any length in windows (`tseval.pretrained.windows`)."""
+        """Return the same model, which reads long texts in windows (`tseval.pretrained.windows`)."""
         check_window(self.opened, window, stride)
         read = copy(self)
         read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
         return read
 
     def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
-        """Return the same model, which reads sentences as they go on from a text; see `ContextModel`."""
+        """Return the same model, which reads sentences as continuations of a text; see `ContextModel`."""
         tokens = self._pieces.of_text(sentences, rules)
         read = copy(self)
         read.starts = (*self.starts, *tokens)
@@ -157,12 +158,12 @@ class CausalModel(OfPieces):
         read._pieces = self._pieces.inside_text()
         read._methods = {}
         read._text = ReadText(self.opened, read.starts[:-1]) if len(read.starts) > 1 else None
-        if read.starts:  # then nothing is a first token that follows nothing
+        if read.starts:  # with a start, every first token has a context
             read.card = replace(self.card, protocol={**self.card.protocol, "first_token": "scored"})
         return read
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Split sentences into pieces; in windows they may be of any length."""
+        """Split sentences into pieces; with windows, they may have any length."""
         if self.windows is None:
             return super().encode(sentences)
         encoded = self._pieces.encode(sentences)
@@ -170,21 +171,21 @@ class CausalModel(OfPieces):
         return encoded
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Return which sentences are longer than the model reads; in windows none is."""
+        """Return which sentences are too long for the model; with windows, none is."""
         if self.windows is None:
             return super().too_long(sentences)
         return np.zeros(len(sentences), dtype=np.bool_)
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Yield the log-probabilities of all tokens before each of a sentence; see `DistributionModel`."""
+        """Yield the log-probabilities of all tokens at each position; see `DistributionModel`."""
         ids = [*self.starts, *tokens.tolist()]
         for first, rows in rows_before(self.opened, ids, self.windows):
             yield rows[max(0, len(self.starts) - first) :]
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every token by the tokens before it, (tokens,) float32, in nats.
+        """Score every token given the tokens before it, (tokens,) float32, in nats.
 
-        Without a start symbol a first token follows nothing, and gets 0.
+        Without a start symbol, the first token has no context, and its score is 0.
         """
         method = self._method_for(int(encoded.token_counts.max()), batch_tokens)
         return self.score_by(method, encoded.tokens, encoded.token_counts, batch_tokens)
@@ -192,14 +193,14 @@ class CausalModel(OfPieces):
     def corrected_logprobs(
         self, encoded: Encoded, batch_tokens: int
     ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Score every token, and say what is added to the sum over the tokens of each word, (words,)."""
+        """Score every token; also return the correction of each word's sum over its tokens, (words,)."""
         if self._parts is None:
             if self._note and self._note not in self.warnings:
                 self.warnings.append(self._note)
             logprobs, n_contexts = self.token_logprobs(encoded, batch_tokens)
             return logprobs, None, n_contexts
         method = self._method_for(int(encoded.token_counts.max()), batch_tokens)
-        # An end that is scored is itself what comes behind the last word.
+        # If the end is scored, it already is the token after the last word.
         ended = read_to_the_end(encoded)
         if self.end is not None:
             ended = _as_they_are(encoded.tokens, encoded.token_counts)
@@ -211,12 +212,12 @@ class CausalModel(OfPieces):
         )
 
     def _method_for(self, longest: int, batch_tokens: int) -> Method:
-        """Find the way to score sentences of up to so many tokens; each length is checked once."""
+        """Choose the method for sentences of up to `longest` tokens; each length is checked once."""
         if self.windows is not None:
             return self.method
         longest = max(longest, LENGTH)
         checked = None
-        if self._text is not None:  # each text has another longest sentence: few lengths are checked for all
+        if self._text is not None:  # rounded up, so that fewer lengths are checked
             longest = -(-longest // LENGTH) * LENGTH
             checked = longest, self._text.n_tokens.bit_length()
             if checked in self._methods_behind:
@@ -241,14 +242,14 @@ class CausalModel(OfPieces):
     def score_by(
         self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
     ) -> tuple[np.ndarray, int]:
-        """Score the tokens of sentences, (tokens,) int64, in one of the ways that a model may allow."""
+        """Score the tokens of sentences, (tokens,) int64, with the given method."""
         logprobs, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
         return logprobs[:, 0], n_contexts
 
     def _score(
         self, method: Method, ended: Ended, batch_tokens: int, parts: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """Score tokens, and parts of the vocabulary in the place of each, (tokens and ends, 1 + parts)."""
+        """Score tokens, and parts of the vocabulary at the same positions, (tokens and ends, 1 + parts)."""
         tokens, counts = ended.tokens, ended.counts
         if self.windows is not None:
             return self._score_windows(tokens, counts, parts)
@@ -260,7 +261,7 @@ class CausalModel(OfPieces):
             is_own = np.insert(is_own, at, values=False)
             counts = counts + (~ended.has_end if behind else 1)
         trie = build_trie(tokens, counts, method.shared)
-        n_contexts = trie.n_contexts - (not self.starts)  # the empty one is read as the start symbol
+        n_contexts = trie.n_contexts - (not self.starts)  # the empty context consists of the start symbol
         if method.behind and self._text is not None:
             n_contexts += self._text.n_new
         scores = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
@@ -272,30 +273,30 @@ class CausalModel(OfPieces):
     def _score_windows(
         self, tokens: np.ndarray, counts: np.ndarray, parts: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """Do what `_score` does, of texts in windows."""
+        """Score texts in windows, with the result of `_score`."""
         assert self.windows is not None
         end = [] if self.end is None else [self.end]
         texts = [[*self.starts, *text.tolist(), *end] for text in np.split(tokens, np.cumsum(counts)[:-1])]
         scores = score_in_windows(self.opened, texts, len(self.starts), parts, self.windows)
-        if end:  # it is scored with the last token
+        if end:  # its score is added to that of the last token
             last = np.cumsum(counts + 1) - 1
             scores[last - 1, 0] += scores[last, 0]
             scores = np.delete(scores, last, axis=0)
         return scores, len(tokens)
 
     def _around(self, method: Method) -> Iterator[tuple[int | None, bool]]:
-        """List the tokens around a sentence, the innermost first, and whether they stand behind it."""
+        """Yield the tokens to add around a sentence, innermost first, and whether each comes after it."""
         if self.end is not None:
             yield self.end, True
         if not method.shared:
-            # A plain pass reads the last token too: behind it stands any, which is not read.
+            # A plain pass reads the last token too, so any token may follow; it is not read.
             yield None, True
         for token in () if method.behind else reversed(self.starts[1:]):
             yield token, False
 
     @property
     def word_beginnings(self) -> np.ndarray | None:
-        """Tokens that begin a word or end the text, where words are corrected; else None."""
+        """Tokens that begin a word or end the text, if words are corrected; otherwise None."""
         begins: np.ndarray | None = None if self._parts is None else np.flatnonzero(self._marks.begins)
         return begins
 
@@ -332,7 +333,7 @@ class CausalModel(OfPieces):
     def _whole_vocabulary(
         self, method: Method, inputs: dict[str, Tensor], positions: Tensor, contexts: np.ndarray
     ) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the log-probabilities of all tokens at positions of a batch, those of each context."""
+        """Yield the log-probabilities of all tokens at positions of a batch, with their contexts."""
         if not method.tiled_head:
             logits = self.opened.logits(inputs).flatten(0, 1)
             logits = logits[positions.to(logits.device)].float()
@@ -349,7 +350,7 @@ class CausalModel(OfPieces):
     def _batches(
         self, method: Method, contexts: Contexts, batch_tokens: int, text: ReadText | None = None
     ) -> Iterator[Batch]:
-        """Lay contexts out in rows, as a method reads them, each perhaps behind a text."""
+        """Arrange contexts in rows for a method, each after a text if one is given."""
         if not method.tiled_head:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
         if text is not None:
@@ -360,7 +361,7 @@ class CausalModel(OfPieces):
 
     @torch.inference_mode()
     def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
-        """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
+        """Score the nodes of a trie, and parts of the vocabulary there, (nodes, 1 + parts) float32."""
         text = self._text if method.behind else None
         first = self.starts[0 if text is None else -1] if self.starts else None
         contexts = contexts_of(trie, first)
@@ -382,18 +383,19 @@ class CausalModel(OfPieces):
             with self._products.rerouted(whole=not method.tiled_head):
                 scores.append(score(inputs, positions, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
-        if scores:  # fetched once: a GPU would have nothing to do while the next batch is laid out
+        if scores:  # copied once, so that a GPU does not wait between batches
             result[np.concatenate(nodes)] = torch.cat(scores).cpu().numpy()
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
-        """Lay out a batch; plain rows need no positions."""
+        """Return the model inputs of a batch; plain rows need no position ids."""
         device = self.model.device
         numbers = np.maximum(batch.contexts, 0)
         inputs = self.opened.inputs(on_device(contexts.tokens[numbers], device))
         if packed:
             may = attends(contexts, batch, device)[:, None]
-            # Added to the scores of attention: nothing where it may look, the least number elsewhere.
+            # This mask is added to the attention scores: 0 where attention is allowed, the smallest number
+            # elsewhere.
             mask = torch.zeros(may.shape, dtype=self.model.dtype, device=device)
             inputs["attention_mask"] = mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
             inputs["position_ids"] = on_device(contexts.depths[numbers], device)
@@ -402,12 +404,12 @@ class CausalModel(OfPieces):
     def _tiled_head(
         self, inputs: dict[str, Any], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
-        """Log-probabilities through the output matrix of what the layers below give."""
+        """Compute log-probabilities from the last hidden states, with the tiled output layer."""
         hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
         return self.head(hidden[positions.to(hidden.device)], rows, targets, parts)
 
     def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
-        """Log-probabilities in float32 from last hidden states, a tile of the vocabulary at a time."""
+        """Compute log-probabilities in float32 from last hidden states, tile by tile of the vocabulary."""
         output = cast("nn.Linear", self.model.get_output_embeddings())
         hidden = hidden.to(output.weight.device, torch.float32)
         rows, targets = rows.to(hidden.device), targets.to(hidden.device)
@@ -419,7 +421,7 @@ class CausalModel(OfPieces):
     def _own_head(
         self, inputs: dict[str, Any], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
-        """Log-probabilities from the logits that the model's own forward pass gives."""
+        """Compute log-probabilities from the logits of the model's forward pass."""
         logits = self.opened.logits(inputs).flatten(0, 1)
         logits = logits[positions.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
@@ -432,13 +434,13 @@ def _as_they_are(tokens: np.ndarray, counts: np.ndarray) -> Ended:
 
 
 def attention_limit(config: PretrainedConfig) -> float:
-    """Tokens within which attention is full: the smallest window or chunk of a configuration."""
+    """Return the number of tokens with full attention: the smallest window or chunk in a configuration."""
     values = config.get_text_config().to_dict()
     windows = [
         value
         for name, value in values.items()
         if ("window" in name or "chunk" in name)
-        and not any(other in name for other in ("layers", "pattern"))  # how many layers, not tokens
+        and not any(other in name for other in ("layers", "pattern"))  # these count layers, not tokens
         and isinstance(value, int)
         and not isinstance(value, bool)
         and value > 0
@@ -447,7 +449,7 @@ def attention_limit(config: PretrainedConfig) -> float:
 
 
 def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalModel:
-    """Open `--model hf:PATH_OR_ID`; arguments that are not ours go to `from_pretrained`."""
+    """Open `--model hf:PATH_OR_ID`; arguments that are not in `ARGUMENTS` go to `from_pretrained`."""
     remaining = dict(arguments)
     bos = remaining.pop("bos", "auto")
     eos = take_option(remaining, "eos", ("false", "true"))

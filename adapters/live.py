@@ -1,4 +1,4 @@
-"""Models of transformers in memory, which may be in training: scored as they are at each evaluation."""
+"""Transformers models in memory, which may be in training; each evaluation uses their current weights."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Return a model to score from a causal model in memory, with the weights that it has at each evaluation.
+    """Wrap a causal model in memory for scoring, with the weights that it has at each evaluation.
 
-    Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
-    as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
+    Each evaluation computes the fingerprint again, so one call before a training loop is enough. Scores are
+    those of `hf:`, except that `hf:` fuses activations, which causes rounding differences.
 
     Args:
         model: A whole model on one device. It is not changed.
-        tokenizer: Its own.
-        name: For tables.
+        tokenizer: The model's tokenizer.
+        name: Name for tables.
     """
     with undisturbed(model):
         opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
@@ -49,7 +49,7 @@ def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: 
 
 
 class LiveCausal(CausalModel):
-    """A causal model that may be in training: it is in evaluation mode only while it scores."""
+    """A causal model that may be in training. It is in evaluation mode only during scoring."""
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token; see `CausalModel`."""
@@ -59,12 +59,12 @@ class LiveCausal(CausalModel):
     def corrected_logprobs(
         self, encoded: Encoded, batch_tokens: int
     ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Score every token, and correct words; see `CausalModel`."""
+        """Score every token, and correct word scores; see `CausalModel`."""
         with undisturbed(self.model):
             return super().corrected_logprobs(encoded, batch_tokens)
 
     def with_current_weights(self) -> Self:
-        """Return the same model as its weights are now; see `ChangingModel`."""
+        """Return the same model with its current weights; see `ChangingModel`."""
 
         def wrap(opened: Pretrained) -> CausalModel:
             return as_causal(opened.model, opened.tokenizer, opened.name)
@@ -73,7 +73,7 @@ class LiveCausal(CausalModel):
 
 
 def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPieces:
-    """Wrap a model of transformers again if its weights changed: tables made of them would be old ones."""
+    """Wrap a transformers model again if its weights changed, because cached tables are then out of date."""
     opened = model.opened
     if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
         return model
@@ -85,7 +85,7 @@ def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPiec
 
 
 def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Return the SHA-256 over the vocabulary and the weights, which are in no file yet."""
+    """Return the SHA-256 over the vocabulary and the weights of a model in memory."""
     vocabulary = sorted(tokenizer.get_vocab().items())
     digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
     hash_weights(digest, model.state_dict())
@@ -102,11 +102,13 @@ MAY_BE = (
 def as_model(
     value: object, call_returns: str, name: str | None = None, device: torch.device | None = None
 ) -> Model:
-    """Return a user's object as a model: an object of our protocols unchanged, or a pair as one model.
+    """Return a user's object as a model. Objects with a protocol are unchanged; pairs are wrapped.
 
     Args:
+        value: The object or pair.
+        call_returns: Start of error messages, such as `load_model received`.
         name: Name for tables; None for the name of its class, or of the folder that transformers read.
-        device: To move it to; None leaves it where it is.
+        device: Device to move it to; None leaves it where it is.
     """
     match value:
         case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
@@ -123,7 +125,7 @@ def as_model(
 
 
 def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
-    """Return the vocabulary of words in the order of their ids, or of a map to their ids; case counts."""
+    """Return the vocabulary for words in the order of their ids, or a map from word to id; case counts."""
     if isinstance(words, Vocabulary):
         return words
     ordered = as_words(list(words) if isinstance(words, tuple) else words)
@@ -170,7 +172,7 @@ def _as_masked(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name:
 
 
 class LiveMasked(MaskedModel):
-    """A masked model that may be in training: it is in evaluation mode only while it scores."""
+    """A masked model that may be in training. It is in evaluation mode only during scoring."""
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token; see `MaskedModel`."""
@@ -178,7 +180,7 @@ class LiveMasked(MaskedModel):
             return super().token_logprobs(encoded, batch_tokens)
 
     def with_current_weights(self) -> Self:
-        """Return the same model as its weights are now; see `ChangingModel`."""
+        """Return the same model with its current weights; see `ChangingModel`."""
 
         def wrap(opened: Pretrained) -> LiveMasked:
             return _as_masked(opened.model, opened.tokenizer, opened.name)

@@ -1,7 +1,7 @@
-"""Any model that lm-eval can run, as an opaque scorer: a server, vllm, gguf, or lm-eval's own `hf`.
+"""All models that lm-eval can run, such as servers, vllm, gguf, or lm-eval's own `hf`.
 
-A sentence is the continuation of an empty context, for which lm-eval puts the model's start token. lm-eval
-gives one number for a sentence, so that `--score critical` cannot be computed.
+A sentence is scored as the continuation of an empty context, which lm-eval replaces by the model's start
+token. lm-eval returns one number per sentence, so `--score critical` is not available.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
 SCHEMES = {"lm-eval": "open_lm_eval"}
 
 
-# Of the check at opening: tokens, ids that are looked at for them, and nats below which numbers are the same.
+# For `check_ends`: number of tokens, ids to search for them, and nats below which two numbers are equal.
 N_TRIED, MOST_TRIED, SAME = 3, 2_000, 1e-4
-# Arguments that change how fast a number comes, or that are nobody's business, and no number.
+# Arguments that change only the speed, or that are secret. They are not part of the protocol.
 UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"} | SECRETS
 
 
 class Backend(Protocol):
-    """The methods of a model of lm-eval that are called."""
+    """The methods of an lm-eval model that tseval calls."""
 
     def loglikelihood(
         self, requests: Sequence[object], disable_tqdm: bool = False
     ) -> Sequence[tuple[float, bool]]:
-        """Return the log-probability of each continuation, and whether it is the greedy one."""
+        """Return the log-probability of each continuation, and whether it is the greedy continuation."""
 
 
 class LmEvalModel:
-    """A model of lm-eval, made with these arguments.
+    """A model of lm-eval, with the arguments that created it.
 
-    `context` is what stands before every sentence, where the backend puts nothing there.
+    `context` is a text before every sentence, for backends that add no start token.
     """
 
     def __init__(self, backend: str, model: Backend, arguments: Mapping[str, str], context: str = "") -> None:
@@ -95,11 +95,11 @@ class LmEvalModel:
             raise ModelError(f"{self.card.name}: {self._too_long(sentences) or message}") from error
 
     def check_ends(self) -> None:
-        """Refuse a backend that leaves out the first or the last token of a sentence.
+        """Refuse a backend that ignores the first or the last token of a sentence.
 
-        Its number must change with each: with the only token of a sentence, and with the last of two. A
-        server may give no value for the token after the start, or none for the one that it makes up at the
-        end, in whose place lm-eval cuts the last of the sentence.
+        Scores must change with the only token of a sentence, and with the last of two. Some servers return no
+        value for the token after the start. Others return none for the token that they generate at the end,
+        and lm-eval then drops the last token of the sentence instead.
         """
         tokens = self._single_tokens()
         if len(tokens) < 2:  # nothing to compare
@@ -116,7 +116,7 @@ class LmEvalModel:
                 )
 
     def _single_tokens(self) -> list[str]:
-        """Find texts that are one token each; letters where the backend does not know its tokens."""
+        """Find texts that are one token each; use letters if the backend does not know its tokens."""
         model: Any = self._model
         texts: list[str] = []
         with suppress(Exception):
@@ -139,7 +139,7 @@ class LmEvalModel:
         return is_too_long
 
     def _advice(self, error: Exception) -> str:
-        """Return what may help if a server does not answer in the form that lm-eval expects."""
+        """Return advice for the case that a server's answer is not in the form that lm-eval expects."""
         if getattr(self._model, "tokenized_requests", False) and type(error).__name__ == "HTTPError":
             return "\n  If the server accepts only text, add --model-args tokenized_requests=False"
         if isinstance(error, TypeError) and "NoneType" in str(error):
@@ -150,9 +150,9 @@ class LmEvalModel:
         return ""
 
     def _too_long(self, sentences: Sequence[str]) -> str | None:
-        """Name a sentence that is longer than the backend reads; of that lm-eval says `AssertionError`."""
+        """Describe a sentence that is too long for the backend; lm-eval reports only `AssertionError`."""
         model: Any = self._model
-        with suppress(Exception):  # not every backend knows its tokens, and what it said itself must stay
+        with suppress(Exception):  # not every backend knows its tokens; keep its own message
             most = model.max_length
             for sentence in sorted(sentences, key=len, reverse=True):
                 n_tokens = len(model.tok_encode(sentence))
@@ -163,7 +163,7 @@ class LmEvalModel:
 
 
 def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEvalModel:
-    """Open `--model lm-eval:BACKEND`; `--model-args` are lm-eval's own."""
+    """Open `--model lm-eval:BACKEND`; `--model-args` are arguments of lm-eval."""
     known = sorted(model_registry.keys())
     if rest not in known:
         raise ModelError(f"lm-eval has no backend {rest!r}. {suggest(rest, known, 'Backends')}")
@@ -175,7 +175,7 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
         _refuse_foreign(rest, cls, arguments)
         options = inspect.signature(cls).parameters
         if "softmax_dtype" in options:
-            # In half precision log-probabilities come out so coarse that many sentences tie.
+            # In half precision, log-probabilities are so coarse that many sentences tie.
             arguments = {"softmax_dtype": "float32", **arguments}
         device_option = {"device": str(pick_device(device))} if "device" in options else {}
         parsed = {key: handle_arg_string(value) for key, value in arguments.items()}
@@ -190,7 +190,7 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
 
 
 def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> None:
-    """Refuse arguments that a backend does not know; most take any, and some give them to nobody."""
+    """Refuse unknown arguments; most backends accept any, and some silently ignore them."""
     known = {"bos"} | {
         name
         for base in cls.__mro__
@@ -199,7 +199,7 @@ def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> No
     } - {"self"}
     served = any(base.__name__ == "TemplateAPI" for base in cls.__mro__)
     for name in sorted(arguments.keys() - known):
-        # What a backend of weights does not know goes to the library that opens them, which says more.
+        # A backend with local weights passes them on to a library, which has better messages.
         if served or get_close_matches(name, sorted(known), n=1):
             raise ModelError(
                 f"--model-args {name}: lm-eval:{backend} has no argument {name!r}. "
@@ -208,7 +208,7 @@ def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> No
 
 
 def _named(error: Exception) -> str:
-    """Return an error on one line; any library may raise it, in any form."""
+    """Describe an error on one line; any library may raise it, in any form."""
     name, message = type(error).__name__, first_line(error)
     return name if message == name else f"{name}: {message[:300]}"
 
@@ -219,7 +219,7 @@ def _name(backend: str, arguments: Mapping[str, str]) -> str:
 
 
 def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dict[str, Json]:
-    """Return every choice that can change a number; files count by their content, in the fingerprint."""
+    """Return every choice that can change a number; files enter the fingerprint by content instead."""
     recorded = {
         key: value
         for key, value in sorted(arguments.items())
@@ -234,7 +234,7 @@ def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dic
 
 
 def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
-    """Hash files by their content; an address is all that is known of what lies elsewhere."""
+    """Hash arguments, and files by their content. For remote models, only the address is known."""
     digest = hashlib.sha256(backend.encode())
     for key, value in sorted(arguments.items()):
         if key in UNSIGNED:

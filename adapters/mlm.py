@@ -1,18 +1,18 @@
 """Masked language models of transformers: `mlm:PATH_OR_ID`, scored by pseudo-log-likelihood.
 
-A sentence's pseudo-log-likelihood is the sum, over its tokens, of the log-probability of the token where it
-is masked (Salazar et al. 2020, "Masked Language Model Scoring", ACL, equation 2):
+The pseudo-log-likelihood of a sentence is a sum over its tokens. Each term is the log-probability of the
+token when it is masked (Salazar et al. 2020, "Masked Language Model Scoring", ACL, equation 2):
 
     PLL(W) = Σ_t log P(w_t | W without w_t)
 
-`original` is that. `within_word_l2r`, the default, also masks the tokens that follow in the same word,
-which otherwise give away the rest of a rare word (Kauf & Ivanova 2023, "A Better Way to Do Masked Language
-Model Scoring", ACL, section 3). A word that is masked together is what the tokenizer splits off before it
-makes pieces: BERT's splits `taking.` into two. Where it splits nothing (Gemma's, Llama's), it is what
-stands between spaces. What is reported are words between spaces, as for all models.
+`original` is this sum. `within_word_l2r`, the default, also masks the later tokens of the same word, because
+they reveal the masked part of a rare word (Kauf & Ivanova 2023, "A Better Way to Do Masked Language Model
+Scoring", ACL, section 3). Words are masked as the tokenizer splits them before it makes pieces: BERT's
+splits `taking.` into two. If the tokenizer does not split text (Gemma's, Llama's), they are split at spaces.
+Results are always for words between spaces, as for all models.
 
-A suite's sentences differ in few words, so that with the differing word masked many are the same: each
-distinct masked copy is computed once, and the head only where the mask is.
+The sentences of a suite differ in few words, so many are equal when the differing word is masked. Each
+distinct masked copy is computed once, and the output layer only at the mask.
 """
 
 from __future__ import annotations
@@ -51,17 +51,16 @@ if TYPE_CHECKING:
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
-ARGUMENTS = ("pll", "white_space")  # all others are transformers' own
-# Tokens of masked copies laid out at once, before the distinct ones are found.
+ARGUMENTS = ("pll", "white_space")  # all other arguments go to transformers
+# Tokens of masked copies in memory at once, before duplicates are removed.
 COPIED_TOKENS = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EncodedForMasks(Encoded):
-    """Sentences as a masked model sees them."""
+    """Encoded sentences with the words that are masked together."""
 
-    # number of the word that each token is masked with, (tokens,) int64; words of one sentence have
-    # different numbers
+    # (tokens,) int64: number of the word that each token is masked with; unique within a sentence
     masked_with: np.ndarray
 
 
@@ -78,8 +77,9 @@ class MaskedModel(OfPieces):
     """A masked language model, ready to score sentences.
 
     Args:
+        opened: The model and tokenizer.
         pll: `within_word_l2r` or `original`.
-        white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
+        white_space: `single`: one space between words; `kept`: as in the text; `all`: the text unchanged.
     """
 
     def __init__(self, opened: Pretrained, pll: str, white_space: str) -> None:
@@ -113,7 +113,7 @@ class MaskedModel(OfPieces):
         self.card = opened.card("mlm", protocol, white_space)
 
     def _left_out(self) -> list[str]:
-        """List the marks of beginning and end that the tokenizer has and does not put round a text."""
+        """List the start and end tokens that the tokenizer has but does not add to a text."""
         tokenizer, put = self.opened.tokenizer, {*self.before, *self.after}
         marks = [tokenizer.cls_token, tokenizer.sep_token]
         if not any(marks):
@@ -134,7 +134,7 @@ class MaskedModel(OfPieces):
 
     @torch.inference_mode()
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every token where it is masked, (tokens,) float32, in nats."""
+        """Score every token when it is masked, (tokens,) float32, in nats."""
         counts = encoded.token_counts
         starts = np.cumsum(counts) - counts
         assert isinstance(encoded, EncodedForMasks)
@@ -151,9 +151,9 @@ class MaskedModel(OfPieces):
 
     @torch.inference_mode()
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the log-probabilities of all tokens at one mask behind contexts; see `ContinuationModel`.
+        """Yield the log-probabilities of all tokens at one mask after contexts; see `ContinuationModel`.
 
-        A period ends the sentence behind the mask. So words of one token alone can be compared.
+        A period follows the mask and ends the sentence. So only words of one token can be compared.
         """
         period = self._pieces.encode(pa.array([f"{BEFORE} ."], pa.string()))
         assert period.pieces is not None
@@ -170,7 +170,7 @@ class MaskedModel(OfPieces):
                 yield some, logits.log_softmax(-1)
 
     def _copies(self, tokens: np.ndarray, words: np.ndarray) -> Copies:
-        """Mask each token of sentences of equal length in turn, with its word, and keep distinct copies."""
+        """Mask each token of equally long sentences in turn, with its word, and keep distinct copies."""
         length = tokens.shape[1]
         distinct: list[np.ndarray] = []
         copy_of = np.empty(tokens.shape, dtype=np.int64)
@@ -188,7 +188,7 @@ class MaskedModel(OfPieces):
         return Copies(np.concatenate(distinct), positions, copy_of)
 
     def _score(self, copies: Copies, tokens: np.ndarray, batch_tokens: int) -> np.ndarray:
-        """Score tokens where they are masked, (sentences, length), each copy computed once."""
+        """Score masked tokens, (sentences, length); each copy is computed once."""
         result = np.empty(tokens.size, dtype=np.float32)
         order = np.argsort(copies.copy_of, axis=None, kind="stable")
         copy_of, target = copies.copy_of.ravel()[order], tokens.ravel()[order]
@@ -224,7 +224,7 @@ class MaskedModel(OfPieces):
 
     @torch.inference_mode()
     def _agrees(self) -> bool:
-        """Return whether the head at the masks alone gives what the plain forward pass gives."""
+        """Return whether the output layer at the masks only gives the result of a plain forward pass."""
         draw = np.random.default_rng(0)
         copies = draw.choice(ordinary_tokens(self.opened), (3, 5))
         positions = np.array([0, 2, 4])
@@ -233,7 +233,7 @@ class MaskedModel(OfPieces):
             logprobs = self._logits(copies, positions).log_softmax(-1)
         except (MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception:  # a model whose parts fit together in another way may raise anything
+        except Exception:  # models with an unusual structure may raise anything
             return False
         whole = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
         ids = torch.from_numpy(whole).to(self.model.device)
@@ -251,7 +251,7 @@ class MaskedModel(OfPieces):
 
 @contextmanager
 def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
-    """Return the last hidden states of an encoder at some positions alone, (rows, 1, hidden)."""
+    """Make an encoder return its last hidden states at some positions only, (rows, 1, hidden)."""
 
     def gather(_module: nn.Module, _inputs: object, output: ModelOutput) -> ModelOutput:
         hidden = output.last_hidden_state
@@ -267,7 +267,7 @@ def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
 
 
 def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedModel:
-    """Open `--model mlm:PATH_OR_ID`; arguments that are not ours go to `from_pretrained`."""
+    """Open `--model mlm:PATH_OR_ID`; arguments that are not in `ARGUMENTS` go to `from_pretrained`."""
     remaining = dict(arguments)
     pll = take_option(remaining, "pll", METRICS)
     white_space = take_option(remaining, "white_space", WHITE_SPACE)

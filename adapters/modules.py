@@ -1,10 +1,10 @@
-"""Modules of torch with their words, as models that predict the next word.
+"""Torch modules with their words, as models that predict the next word.
 
-How such a module is called, and what its output means, is found out by trying: one word is changed, and where
-outputs change then is looked at.
+tseval tries how such a module is called, and what its output means. It changes one word, and checks which
+outputs change.
 
-Protocol of modules, as of `native`: a fresh state for every sentence, the start symbol before it, one word
-for unknown ones; a word's log-probability is given all words before it, in nats.
+The protocol is that of `native`: a fresh state for every sentence, the start symbol before it, and one word
+for all unknown words. The log-probability of a word is conditional on all words before it, in nats.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from tseval.writing import Writing
 
 
-# How far two passes over the same words may differ, in nats; wider types less than 1e-4.
+# Largest difference between two passes over the same words, in nats; for wider types, 1e-4.
 ROUNDING = {torch.float16: 0.03, torch.bfloat16: 0.25}
-# How a module is called, by the text that messages print. Every sentence starts from a fresh state.
+# Ways to call a module, by their text for messages. Every sentence starts from a fresh state.
 CALLS: dict[str, Callable[[Any, Tensor, int], object]] = {
     "module(ids, module.init_hidden(batch))": lambda module, ids, n: module(ids, module.init_hidden(n)),
     "module(ids)": lambda module, ids, _: module(ids),
@@ -51,7 +51,7 @@ CALLS: dict[str, Callable[[Any, Tensor, int], object]] = {
 }
 LAST = "(batch, words) of the last place"
 Shapes = Callable[[int, int], list[tuple[int, ...]]]
-# What an output is: its shapes but for the words, by (batch, time), and how it becomes (batch, time, words).
+# Kinds of output: shapes for (batch, time) without the last axis, and conversion to (batch, time, words).
 OUTPUTS: dict[str, tuple[Shapes, Callable[[Tensor, int, int], Tensor]]] = {
     "(batch, time, words)": (lambda b, t: [(b, t)], lambda out, b, t: out),
     "(time, batch, words)": (lambda b, t: [(t, b)], lambda out, b, t: out.transpose(0, 1)),
@@ -62,23 +62,23 @@ OUTPUTS: dict[str, tuple[Shapes, Callable[[Tensor, int, int], Tensor]]] = {
 
 
 class UnfitError(Exception):
-    """A module cannot be read in some way; it holds how far the attempt came, and why."""
+    """A way of reading a module that failed, with the reason and the number of the failed step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a module is read."""
+    """A way to call a module and to interpret its output."""
 
-    call: str  # of `CALLS`
-    time_first: bool  # whether its ids are (time, batch), and not (batch, time)
-    output: str  # of `OUTPUTS`; of `LAST`, every prefix is read by itself
+    call: str  # key of `CALLS`
+    time_first: bool  # whether its ids are (time, batch) instead of (batch, time)
+    output: str  # key of `OUTPUTS`; with `LAST`, every prefix is a separate call
 
     def __str__(self) -> str:
         ids = "time, batch" if self.time_first else "batch, time"
         return f"{self.call}, ids ({ids}), output {self.output}"
 
     def read(self, module: nn.Module, ids: Tensor, n_words: int) -> Tensor:
-        """Return logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
+        """Return logits for ids, (batch, time): (batch, time, words), or (batch, 1, words) with `LAST`."""
         batch, time = ids.shape
         inputs = ids.T.contiguous() if self.time_first else ids
         try:
@@ -104,10 +104,10 @@ class Reading:
         return arrange(output, batch, time)
 
     def check(self, module: nn.Module, ids: Tensor, n_words: int, tolerance: float) -> None:
-        """Read made-up sentences, and see whether the numbers are those of next words."""
+        """Read made-up sentences, and check that the outputs are predictions of next words."""
 
         def read(some: Tensor) -> Tensor:
-            # Of every prefix, the longest first: it tells most of its shape.
+            # The longest prefix comes first, because its shape is the most informative.
             ends = range(some.shape[1], 0, -1) if self.output == LAST else [some.shape[1]]
             outputs = torch.cat([self.read(module, some[:, :end], n_words) for end in ends][::-1], 1)
             if outputs.isnan().any():
@@ -117,7 +117,7 @@ class Reading:
             return outputs.float().log_softmax(-1)
 
         def differ(numbers: Tensor, other: Tensor) -> Tensor:
-            return (numbers - other).nan_to_num(0.0).abs().amax(-1)  # infinite ones differ by nothing
+            return (numbers - other).nan_to_num(0.0).abs().amax(-1)  # equal infinities count as no difference
 
         first, row, position = read(ids), 1, 3
         if differ(first, read(ids)).max() > tolerance:
@@ -152,7 +152,7 @@ class Reading:
 
 
 def _first_tensor(output: object) -> Tensor | None:
-    """Find logits in what a module returns: named so, or the first of several."""
+    """Find the logits in a module's output: by name, or the first of several values."""
     if isinstance(output, Mapping):
         output = output.get("logits", next(iter(output.values()), None))
     output = getattr(output, "logits", output)
@@ -162,7 +162,7 @@ def _first_tensor(output: object) -> Tensor | None:
 
 
 def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Reading:
-    """Try how a module can be read, with ids on the device of one of its weights."""
+    """Find a way to read a module by trying all, with ids on the device of its weight `like`."""
     ids = torch.from_numpy(np.random.default_rng(0).integers(n_words, size=(3, 5))).to(like.device)
     objections: list[tuple[int, str]] = []
     for call, time_first, output in product(CALLS, (False, True), OUTPUTS):
@@ -185,13 +185,13 @@ def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Re
 
 
 class ModuleModel(OfWords):
-    """A module of torch that predicts words, ready to score; it is left as it was, training or not."""
+    """A torch module that predicts words, ready for scoring. Its training mode is restored afterwards."""
 
     def __init__(self, name: str, module: nn.Module, vocabulary: Vocabulary) -> None:
         self.module, self.vocabulary = module, vocabulary
         self.warnings: list[str] = []
         self._ids = vocabulary.ids()
-        self._before = [self._ids[vocabulary.start]]  # what stands before every sentence
+        self._before = [self._ids[vocabulary.start]]  # ids before every sentence
         first = next(
             (weight for weight in self._weights().values() if weight.is_floating_point()), torch.empty(0)
         )
@@ -217,7 +217,7 @@ class ModuleModel(OfWords):
         return dict([*self.module.named_parameters(), *self.module.named_buffers()])
 
     def _fingerprint(self) -> str:
-        """Return the SHA-256 over the words and the weights that the module has now."""
+        """Return the SHA-256 over the words and the current weights."""
         kind = json.dumps([type(self.module).__name__, self.vocabulary.words])
         digest = hashlib.sha256(kind.encode())
         hash_weights(
@@ -226,7 +226,7 @@ class ModuleModel(OfWords):
         return digest.hexdigest()
 
     def with_current_weights(self) -> Self:
-        """Return the same module as its weights are now; see `ChangingModel`."""
+        """Return the same module with its current weights; see `ChangingModel`."""
         if self._fingerprint() == self.card.fingerprint:
             return self
         now = type(self)(self.card.name, self.module, self.vocabulary)
@@ -236,9 +236,10 @@ class ModuleModel(OfWords):
     def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
         """Return the same module, which reads a text before every sentence; see `ContextModel`.
 
-        It reads the text again with each row of ids: nobody knows where a module keeps its state.
+        It reads the text again with each row of ids, because tseval does not know where a module keeps its
+        state.
         """
-        del rules  # it reads words
+        del rules  # the module reads words
         encoded = (self.encode(pa.array([sentence], pa.string())).tokens.tolist() for sentence in sentences)
         read = copy(self)
         start = self._ids[self.vocabulary.start]
@@ -246,7 +247,7 @@ class ModuleModel(OfWords):
         return read
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Yield the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        """Yield the log-probabilities of all words at each position; see `DistributionModel`."""
         ids = torch.tensor([[self._ids[self.vocabulary.start], *tokens.tolist()[:-1]]], device=self.device)
         ends = range(1, ids.shape[1] + 1) if self.reading.output == LAST else [ids.shape[1]]
         with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
@@ -258,17 +259,17 @@ class ModuleModel(OfWords):
                 )
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Return words by their ids."""
+        """Return the words with the given ids."""
         return [self.vocabulary.words[token] for token in tokens]
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every word by the words before it, (words,) float32, in nats; rows have no padding."""
+        """Score every word given the words before it, (words,) float32, in nats; rows have no padding."""
         trie = build_trie(encoded.tokens, encoded.lengths)
         contexts = contexts_of(trie, self._ids[self.vocabulary.start])
         result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
         batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // len(self.vocabulary)))
         batch_tokens = max(1, batch_tokens // len(self._before))
-        # Tensors that the module keeps from here must serve its training.
+        # Tensors that the module stores during this call must still work in training.
         with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
             for batch in path_batches(contexts, batch_tokens):
                 tokens = contexts.tokens[batch.contexts]
@@ -285,7 +286,7 @@ class ModuleModel(OfWords):
         return result[trie.paths], trie.n_contexts
 
     def _outputs(self, ids: Tensor, batch: Batch) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the contexts of a batch that need logits, and the logits after each, (contexts, words)."""
+        """Yield the contexts of a batch that need logits, with their logits, (contexts, words)."""
         needs_logits = torch.from_numpy(batch.asked).to(self.device)
         n_before = len(self._before) - 1
         try:

@@ -1,8 +1,9 @@
 """Checkpoints of nanoGPT, `ckpt.pt`, opened as GPT-2: `--model ckpt.pt`.
 
-nanoGPT saves `model` (the weights, perhaps of a compiled module) and `model_args` (the sizes). It is GPT-2
-with the exact GELU, biases or none, and matrices as torch's linear layers store them, where GPT-2 has their
-transposes. Characters are read by the `meta.pkl` that its data folders have, pieces by a tokenizer.
+nanoGPT saves `model` (the weights, sometimes of a compiled module) and `model_args` (the sizes). The model is
+GPT-2 with the exact GELU and optional biases. Its matrices are stored as in torch's linear layers, that is,
+transposed compared to GPT-2. Character models need the `meta.pkl` of nanoGPT's data folders, subword models
+a tokenizer.
 
 Source: karpathy/nanoGPT, model.py and train.py.
 """
@@ -42,23 +43,23 @@ if TYPE_CHECKING:
 
 ARGUMENTS = ("vocab", "bos", "leading_space", "words", "state")
 TRANSPOSED = re.compile(r".*\.(c_attn|c_proj|c_fc)\.weight")
-MASK = re.compile(r".*\.attn\.bias")  # of older versions: which places may be looked at, no weight
+MASK = re.compile(r".*\.attn\.bias")  # attention mask in files of older versions; not a weight
 
 
 class NanoGPT(CausalModel):
-    """A model of nanoGPT; one of characters reads no sentence with a character that it does not know."""
+    """A nanoGPT model. A character model cannot read sentences with unknown characters."""
 
     characters: frozenset[str] | None = None
 
     @property
     def unreadable(self) -> str:
-        """What sentences are that `too_long` tells."""
+        """Description of the sentences that `too_long` returns, for messages."""
         return f"longer than {self.card.name} reads" + (
             ", or with unknown characters" if self.characters else ""
         )
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Split sentences into pieces; refuse other characters."""
+        """Split sentences into pieces; refuse unknown characters."""
         strange = sentences.filter(pa.array(self._strange(sentences)))
         if len(strange):
             what = quoted_text(strange[0].as_py())
@@ -75,7 +76,7 @@ class NanoGPT(CausalModel):
         return is_strange
 
     def _strange(self, sentences: pa.StringArray) -> np.ndarray:
-        """Return which sentences hold an unknown character, (sentences,) bool."""
+        """Return which sentences contain an unknown character, (sentences,) bool."""
         if self.characters is None:
             return np.zeros(len(sentences), dtype=np.bool_)
         texts = pc.utf8_trim_whitespace(sentences).to_pylist()
@@ -83,7 +84,7 @@ class NanoGPT(CausalModel):
 
 
 def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: str) -> CausalModel:
-    """Open `--model ckpt.pt`; `vocab=` is `meta.pkl`, the folder of a tokenizer, or `tokenizer.json`."""
+    """Open `--model ckpt.pt`; `vocab=` names `meta.pkl`, a tokenizer's folder, or `tokenizer.json`."""
     remaining = dict(arguments)
     if unknown := [argument for argument in remaining if argument not in ARGUMENTS]:
         raise ModelError(
@@ -106,7 +107,7 @@ def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: st
 
 
 def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Tensor]]:
-    """Put the weights of a checkpoint into a GPT-2 of its sizes; give both."""
+    """Load the weights of a checkpoint into a GPT-2 of its sizes; return the model and the weights."""
     try:
         from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415  optional, and heavy
     except ImportError:
@@ -165,7 +166,7 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
 def _tokenizer(
     path: Path, vocab: str | None, rows: int
 ) -> tuple[frozenset[str] | None, PreTrainedTokenizerBase, str]:
-    """Return the characters that are known, if characters are read; the tokenizer; and its digest."""
+    """Return the known characters (None for a subword model), the tokenizer, and its digest."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # noqa: PLC0415  optional, and heavy
     from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415  heavy
 

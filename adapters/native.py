@@ -1,8 +1,8 @@
-"""tseval's own checkpoints, and those that come with tseval.
+"""tseval's own checkpoints, and the checkpoints that come with tseval.
 
-Protocol of language models, that of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as
-start symbol, the words through the final period; the closing `<eos>` is not scored. Unknown words become
-`<unk>`. Classifiers read from a fresh state without a start symbol and score the label word at the end.
+The protocol for language models is that of Marvin & Linzen 2018. Every sentence starts from a zero state,
+with `<eos>` as start symbol. All words up to the final period are scored; the closing `<eos>` is not. Unknown
+words become `<unk>`. Classifiers start without a start symbol and score the label word at the end.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ ScoringPrecision = Literal["float32", "bfloat16"]
 
 
 class NativeModel(OfWords):
-    """A checkpoint on a device, ready to be advanced prefix by prefix.
+    """A checkpoint on a device, which reads prefixes word by word.
 
-    `precision` is that of the operands of large products; sums and states are float32.
+    `precision` is the precision of the operands of large products; sums and states are float32.
     """
 
-    encodes_aside = True  # as of `CausalModel`
+    encodes_aside = True  # as in `CausalModel`
 
     def __init__(
         self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
@@ -94,7 +94,7 @@ class NativeModel(OfWords):
 
     @property
     def row_bytes(self) -> int:
-        """Memory that one row of a state takes."""
+        """Bytes of memory per row of a state."""
         return sum(tensor.nbytes for tensor in self.model.initial_state(1))
 
     def start(self) -> State:
@@ -102,7 +102,7 @@ class NativeModel(OfWords):
         return self.advance(self.model.initial_state(1), np.array([self._ids[self.vocabulary.start]]))
 
     def advance(self, state: State, tokens: np.ndarray) -> State:
-        """Read one more word in every row; each distinct word is projected once."""
+        """Read one more word in every row; each distinct word is projected only once."""
         distinct, which = np.unique(tokens, return_inverse=True)
         with fast_products(self.device):
             projected = self.model.project(on_device(distinct, self.device))
@@ -110,9 +110,9 @@ class NativeModel(OfWords):
             return self.model.step(projected[on_device(which, self.device)], state)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
-        """Return log-probabilities of next words, (words,) float32, in nats; they stay on a GPU.
+        """Return the log-probabilities of next words, (words,) float32, in nats; on a GPU, as a tensor there.
 
-        Logits of the whole vocabulary never exist at once.
+        The logits of the whole vocabulary are never in memory at once.
         """
         hidden, output = self.model.top(state), self.model.output
         row, token = (on_device(index, self.device) for index in (rows, tokens))
@@ -128,7 +128,7 @@ class NativeModel(OfWords):
 
     @torch.inference_mode()
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Yield the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        """Yield the log-probabilities of all words at each position; see `DistributionModel`."""
         state = self.start()
         for token in tokens:
             yield self.model.logits(self.model.top(state)).float().log_softmax(-1)
@@ -147,7 +147,7 @@ class NativeModel(OfWords):
                 yield contexts, logits.float().log_softmax(-1)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Return words by their ids."""
+        """Return the words with the given ids."""
         return [self.vocabulary.words[token] for token in tokens]
 
     def best_tokens(self, state: State) -> np.ndarray:
@@ -160,8 +160,8 @@ class NativeModel(OfWords):
 class NativeClassifier(NativeModel):
     """A trained classifier, as a model of sentences that end in one of the two label words of its task.
 
-    The log-probability of a label is that of its class after the words before it. The other words have 0: the
-    classifier claims no probability for them, so that every score of a sentence is that of its label.
+    The log-probability of a label is that of its class, given the words before it. All other words have 0,
+    because the classifier predicts no words. So every score of a sentence is that of its label.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class NativeClassifier(NativeModel):
         self.card = replace(self.card, protocol=protocol, details=details)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Return sentences as numbers of the vocabulary; see `NativeModel.encode`."""
+        """Return sentences as word ids; see `NativeModel.encode`."""
         encoded = super().encode(sentences)
         is_label = encoded.tokens >= self._n_words
         ends = np.cumsum(encoded.lengths)
@@ -194,15 +194,15 @@ class NativeClassifier(NativeModel):
         return encoded
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
-        """Refuse what `encode` refuses."""
+        """Refuse the sentences that `encode` refuses."""
         self.encode(sentences)
 
     def start(self) -> State:
-        """Return the fresh state, one row."""
+        """Return the initial state, one row."""
         return self.model.initial_state(1)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Return log-probabilities of labels, and 0 for words, (tokens,) float32, in nats."""
+        """Return the log-probabilities of labels, and 0 for words, (tokens,) float32, in nats."""
         result = np.zeros(len(tokens), dtype=np.float32)
         is_label = tokens >= self._n_words
         if is_label.any():
@@ -218,10 +218,10 @@ class NativeClassifier(NativeModel):
 
 
 def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | CausalModel:
-    """Open `--model PATH`: a checkpoint of tseval's own, or what torch saved of a recurrent language model.
+    """Open `--model PATH`: a tseval checkpoint, or a recurrent language model saved with torch.
 
-    Both take `precision=bfloat16`; `tseval.models.states.ARGUMENTS` say what a foreign file does not. A
-    checkpoint of nanoGPT is opened as GPT-2.
+    Both take `precision=bfloat16`. `tseval.models.states.ARGUMENTS` lists the arguments that describe files
+    from other programs. A nanoGPT checkpoint is opened as GPT-2.
     """
     path = Path(rest)
     name = name_of_file(path)

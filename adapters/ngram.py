@@ -1,8 +1,8 @@
-"""Back-off n-gram models through the kenlm library: ARPA files and KenLM's own binaries.
+"""Back-off n-gram models in ARPA files and KenLM binaries, read with the kenlm library.
 
 Every sentence begins with `<s>`, which is not scored. The closing `</s>` is not scored either, as in the
-protocol of Marvin & Linzen 2018 for recurrent models; with `eos=true` its log-probability is added to that of
-the last word.
+protocol of Marvin & Linzen 2018 for recurrent models. With `eos=true`, its log-probability is added to that
+of the last word.
 
 Source: Heafield 2011, "KenLM: Faster and Smaller Language Model Queries".
 """
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 SCHEMES = {"ngram": "open_ngram"}
-NATS = math.log(10)  # of one unit of the library's log10
+NATS = math.log(10)  # nats per unit of log10, which kenlm returns
 
 
 class Queries(Protocol):
-    """The methods of a kenlm model that are called."""
+    """The methods of a kenlm model that tseval calls."""
 
     order: int
 
     def full_scores(self, sentence: str, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
-        """Return each word's log10 probability, the length of the n-gram found, and whether it is unknown."""
+        """Return each word's log10 probability, the length of its n-gram, and whether it is unknown."""
         ...
 
     def __contains__(self, word: str) -> bool: ...
 
 
 class NgramModel:
-    """An n-gram model; `eos` says whether the end of the sentence is scored, with the last word."""
+    """An n-gram model. With `eos`, the end of the sentence is scored together with the last word."""
 
     def __init__(self, path: Path, model: Queries, *, eos: bool) -> None:
         self._model, self._eos = model, eos
@@ -103,7 +103,7 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         model = kenlm.Model(os.fsencode(path), config)
-    except (OSError, UnicodeDecodeError) as error:  # what kenlm says quotes the file, which may be no text
+    except (OSError, UnicodeDecodeError) as error:  # kenlm's message quotes the file, which may not be text
         raise ModelError(
             f"{path}: this is not an intact ARPA file or KenLM binary{_reason(error)}.\n"
             "  Build it again with KenLM: lmplz -o 5 < TEXT > FILE.arpa"
@@ -112,9 +112,9 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
-    """Return the part of a message of kenlm that is about the file, not about its source code, in brackets.
+    """Return the part of a kenlm message that describes the file, in brackets, or "".
 
-    Some builds of kenlm say nothing where the file is no text.
+    Some builds of kenlm give no description if the file is not text.
     """
     if isinstance(error, UnicodeDecodeError):
         reason = error.object.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Open a model by name, or take one in memory."""
+"""The function that opens a model by name, or wraps one in memory."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 def open_model(
     spec: str | Path | LiveModel, arguments: Mapping[str, str] | None = None, device: str = "auto"
 ) -> Model:
-    """Open a model by name, or take one in memory with its present weights, where it is and as it is.
+    """Open a model by name, or wrap one in memory with its current weights, on its device.
 
     Args:
-        spec: Path of a checkpoint, `scheme:rest` (`bundled:lstm`), or `PATH.py:FUNCTION`. Or a model with the
-            methods of a protocol, a pair of a model of transformers and its tokenizer, or a pair of a torch
-            module and its words, a list in the order of ids or a mapping from word to id.
-        arguments: What the adapter should know besides, as in `--model-args`.
+        spec: Path of a checkpoint, `scheme:rest` (`bundled:lstm`), or `PATH.py:FUNCTION`. Or an object with
+            the methods of a protocol, a pair (transformers model, tokenizer), or a pair (torch module,
+            words). The words are a list in the order of the ids, or a mapping from word to id.
+        arguments: Arguments for the adapter, as in `--model-args`.
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
 
     Raises:
-        ModelError: If there is no such file, no adapter answers to the scheme, the adapter cannot be
-            imported, or the model cannot be used.
+        ModelError: The file does not exist, no adapter has this scheme, the adapter cannot be imported, or
+            the model cannot be used.
     """
     with _stated_precision():
         return _opened(spec, arguments, device)
 
 
 def _stated_precision() -> AbstractContextManager[None]:
-    """Switch off what surrounds the call and would change numbers; without torch nothing does."""
+    """Disable torch settings of the caller that would change numbers; do nothing if torch is not loaded."""
     if "torch" not in sys.modules:
         return nullcontext()
     return cast("AbstractContextManager[None]", import_module("tseval.scoring.precision").stated_precision())
@@ -64,7 +64,7 @@ def _opened(spec: str | Path | LiveModel, arguments: Mapping[str, str] | None, d
             )
         if isinstance(spec, tuple(PROTOCOL_PARTS)):
             return current(cast("Model", spec))
-        live = import_module(f"{__package__}.live")  # brings torch along
+        live = import_module(f"{__package__}.live")  # imports torch
         return cast("Model", live.as_model(spec, "load_model received"))
     entry, rest = find_adapter(str(spec))
     model = load_adapter(entry)(rest, arguments or {}, device)

@@ -1,6 +1,6 @@
-"""Oracles: networks that know a formal language by construction, `oracle:dyck-lstm` with k=4,m=3.
+"""Oracles: networks constructed to know a formal language, such as `oracle:dyck-lstm` with k=4,m=3.
 
-They are the harness's own positive control: on the suite they are built for they are always right.
+They are a positive control of tseval itself: on the suite for their language they are always right.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEEPNESS = 40.0  # H: σ(±20) is 1 and 2e-9 in float32
 
 
 class AutomatonModel(OfWords):
-    """An automaton, ready to be advanced prefix by prefix."""
+    """An automaton, which reads prefixes symbol by symbol."""
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton, self.vocabulary = automaton, automaton.vocabulary
@@ -55,7 +55,7 @@ class AutomatonModel(OfWords):
 
     @property
     def row_bytes(self) -> int:
-        """Memory that one row of a state takes."""
+        """Bytes of memory per row of a state."""
         return 8
 
     def start(self) -> StackState:
@@ -68,35 +68,35 @@ class AutomatonModel(OfWords):
         return (torch.from_numpy(after.astype("int64"))[:, None],)
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Return log-probabilities of next symbols, (words,) float32, in nats."""
+        """Return the log-probabilities of next symbols, (words,) float32, in nats."""
         logprobs: np.ndarray = self.automaton.logprobs[state[0][:, 0].numpy()[rows], tokens]
         return logprobs
 
 
 class SecondOrderModel(AutomatonModel):
-    """A second-order RNN that runs an automaton, ready to be advanced prefix by prefix.
+    """A second-order RNN that simulates an automaton, and reads prefixes symbol by symbol.
 
-    After word x its units are σ(H Σ_j W_ijx h_j − H/2), W_ijx being 1 where x leads from state j to state i
-    and else 0: the unit of the automaton's state is on, all others are off. The output layer has the
-    automaton's log-probabilities for weights. Source: Omlin & Giles 1996, whose further
-    weights of -H hold a network together that is to be trained.
+    After word x, its units are σ(H Σ_j W_ijx h_j − H/2). W_ijx is 1 if x leads from state j to state i, and
+    otherwise 0. So the unit of the automaton's state is on, and all others are off. The weights of the output
+    layer are the automaton's log-probabilities. Source: Omlin & Giles 1996. Departure: their
+    additional weights of -H, which stabilise a network in training, are left out.
     """
 
     def __init__(self, automaton: Automaton) -> None:
         super().__init__(automaton)
         name = automaton.name.replace("automaton", "second-order")
         self.card = self._card("second-order", name, len(automaton.after))
-        # A word's matrix has a single 1 in each column; the place of it is all that is kept.
+        # A word's matrix has a single 1 in each column, so only its position is stored.
         self._after = torch.from_numpy(automaton.after.astype("int64").T.copy())
         self._output = torch.from_numpy(automaton.logprobs)
 
     @property
     def row_bytes(self) -> int:
-        """Memory that one row of a state takes."""
+        """Bytes of memory per row of a state."""
         return 4 * len(self.automaton.after)
 
     def start(self) -> StackState:
-        """Return the state before a string, one row: the unit of the empty stack is on."""
+        """Return the state before a string, one row: only the unit of the empty stack is on."""
         units = torch.zeros(1, len(self.automaton.after))
         units[:, 0] = 1
         return (units,)
@@ -108,7 +108,7 @@ class SecondOrderModel(AutomatonModel):
         return (torch.sigmoid(STEEPNESS * (drives - 1 / 2)),)
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Return log-probabilities of next symbols, (words,) float32, in nats."""
+        """Return the log-probabilities of next symbols, (words,) float32, in nats."""
         logprobs: np.ndarray = (state[0] @ self._output).log_softmax(1).numpy()[rows, tokens]
         return logprobs
 

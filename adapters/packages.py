@@ -1,4 +1,4 @@
-"""Packages that hold adapters: import one, and say what to install where that fails."""
+"""Import of adapters from packages, with advice on what to install if it fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READ_ONCE = "Python reads entry points only when a package is installed"
 
 
 def load_adapter(entry: EntryPoint) -> Opener:
-    """Import an adapter."""
+    """Import an adapter and return its function."""
     dist = entry.dist if is_outside(entry) else _own_package()
     package = "" if dist is None else f" of the package {dist.name} {dist.version}"
     where = f"the adapter {entry.name!r}{package} ({entry.value})"
@@ -35,7 +35,7 @@ def load_adapter(entry: EntryPoint) -> Opener:
     try:
         module = import_module(entry.module)
     except TsevalError:
-        raise  # an adapter that lacks its library says itself what to install
+        raise  # an adapter without its library says what to install
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if f"{entry.module}.".startswith(f"{missing}."):
@@ -66,21 +66,21 @@ def load_adapter(entry: EntryPoint) -> Opener:
 
 
 def is_outside(entry: EntryPoint) -> bool:
-    """Check whether an adapter comes from another package."""
+    """Return whether an adapter comes from another package."""
     return not entry.value.startswith(f"{__package__}.")
 
 
 def _own_package() -> Distribution | None:
     try:
         return distribution("tseval")
-    except PackageNotFoundError:  # the package lies on the path and is not installed
+    except PackageNotFoundError:  # tseval is on sys.path without being installed
         return None
 
 
 def not_yet_installed(scheme: str) -> str:
-    """Return why a written adapter is missing: it was registered after its package was installed.
+    """Explain why an existing adapter is missing: it was registered after its package was installed.
 
-    This is the end of a message, or nothing where no such adapter is known.
+    The text is the end of a message; it is empty if no such adapter is known.
     """
     for name, folder in _checkouts():
         if scheme in _registered(folder):
@@ -99,7 +99,7 @@ def not_yet_installed(scheme: str) -> str:
 
 
 def _checkouts() -> Iterator[tuple[str, Path]]:
-    """Yield name and folder of every package that is installed from a folder in which it can be edited."""
+    """Yield the name and folder of every package in an editable installation."""
     for dist in distributions():
         origin = _origin(dist)
         if origin is not None and origin[1]:
@@ -107,7 +107,7 @@ def _checkouts() -> Iterator[tuple[str, Path]]:
 
 
 def _registered(folder: Path) -> set[str]:
-    """Read which adapters a project's `pyproject.toml` names."""
+    """Read the names of the adapters in a project's `pyproject.toml`."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
         return set(project["entry-points"][GROUP])
@@ -116,7 +116,7 @@ def _registered(folder: Path) -> set[str]:
 
 
 def _origin(dist: Distribution) -> tuple[Path, bool] | None:
-    """Return the folder that a package was installed from, if it was one, and whether it is edited there."""
+    """Return the folder that a package was installed from, and whether it is editable; None without one."""
     try:
         origin = json.loads(dist.read_text("direct_url.json") or "null")
         url = urlparse(origin["url"])
@@ -138,7 +138,7 @@ def _install_again(dist: Distribution | None) -> str:
 
 
 def _location(error: BaseException) -> str:
-    """Return where an exception was raised; the message of a syntax error has the place already."""
+    """Return where an exception was raised; "" for a syntax error, whose message contains the place."""
     if isinstance(error, SyntaxError):
         return ""
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,8 +1,8 @@
-"""Models that only answer: `prompt:hf:PATH_OR_ID` and `prompt:URL`, asked which of two sentences is better.
+"""Models that only answer prompts, about the better of two sentences: `prompt:hf:PATH_OR_ID`, `prompt:URL`.
 
-`prompt:hf:` is a chat model at hand: the prompt of a template in the model's own chat template, and one
-token of answer. `prompt:URL` is a model behind a server with the API of chat completions. Each pair is asked
-in both orders (Hu & Levy 2023 compare such answers with log-probabilities).
+`prompt:hf:` is a local chat model. Its prompt is made with the model's chat template, and its answer is one
+token. `prompt:URL` is a model on a server with the API of chat completions. Each pair is presented in both
+orders (Hu & Levy 2023 compare such answers with log-probabilities).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ AT_HAND = "hf:"
 
 
 def open_prompt(rest: str, arguments: Mapping[str, str], device: str) -> AskedModel:
-    """Open a model that is asked by prompts, at hand or behind a server."""
-    if rest.startswith(AT_HAND):  # brings transformers along
+    """Open a model that answers prompts, on this machine or on a server."""
+    if rest.startswith(AT_HAND):  # imports transformers
         at_hand = import_module("tseval.prompting.chat_model")
         return cast("AskedModel", at_hand.open_chat(rest.removeprefix(AT_HAND), arguments, device))
     if rest.startswith(("http://", "https://")):

@@ -1,4 +1,4 @@
-"""Which adapter opens the model that a name means."""
+"""Look-up of the adapter for a model's name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tseval.adapters.packages import GROUP, not_yet_installed
 from tseval.errors import ModelError, suggest
 from tseval.models.bundled_models import bundled_checkpoints
 
-# What a module opens is read from its text: importing them all would load torch and transformers.
+# The schemes of a module are read from its source, because importing all would load torch and transformers.
 STATED = re.compile(r"^SCHEMES = (\{[^}]*\})", re.MULTILINE)
-# What may be the name of a model on the hub, and what is surely a file.
+# Names that may be models on the Hugging Face hub, and endings that are always files.
 ON_THE_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 CHECKPOINTS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf"}
 
 
 def find_adapter(spec: str) -> tuple[EntryPoint, str]:
-    """Find which adapter a name asks for, and what it is to open; imports none."""
+    """Find the adapter for a name, and the rest of the name; nothing is imported."""
     if not spec:
         raise ModelError(
             "the name of the model is empty. Give the path of a checkpoint, or a bundled model: bundled:lstm"
@@ -37,7 +37,7 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
                 f"  Name the function in it that returns a model: --model {spec}:load"
             )
     elif scheme not in known:
-        known = adapters()  # only here: to look through the installed packages takes longer than all else
+        known = adapters()  # only here, because listing the installed packages is slow
         if scheme not in known and file_and_function(spec):
             scheme, rest = "function", spec
     if scheme not in known:
@@ -47,24 +47,24 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
 
 
 def file_and_function(spec: str) -> tuple[Path, str] | None:
-    """Part `PATH.py:NAME`, also behind `function:`; None where a name is none of that."""
+    """Split `PATH.py:NAME`, with or without `function:`; return None for other names."""
     path, _, called = spec.removeprefix("function:").rpartition(":")
     return (Path(path), called) if path.endswith(".py") and called.isidentifier() else None
 
 
 def name_of_function(path: Path, called: str) -> str:
-    """Name the model that a function gives: by its file, and by the function where it is not `load`."""
+    """Name a function's model after its file, and after the function if that is not `load`."""
     name = name_of_file(path)
     return name if called == "load" else f"{name}-{called}"
 
 
 def name_of_file(path: Path) -> str:
-    """Name the model in a file; a file name need not be text, the model's name must be."""
+    """Name the model in a file; bytes of the file name that are not text are replaced."""
     return path.stem.encode("utf-8", "replace").decode()
 
 
 def _meant(name: str) -> str:
-    """Return what a name that is no path may mean: a bundled checkpoint, or a model of transformers."""
+    """Suggest a meaning for a name that is not a path: a bundled checkpoint, or a transformers model."""
     if name in bundled_checkpoints():
         return f"Did you mean bundled:{name}?"
     if ON_THE_HUB.fullmatch(name) and Path(name).suffix not in CHECKPOINTS:
@@ -76,14 +76,14 @@ def _meant(name: str) -> str:
 
 
 def adapters() -> dict[str, EntryPoint]:
-    """List the adapters by scheme: those of this folder, then those of installed packages."""
+    """Return the adapters by scheme: first those of this folder, then those of installed packages."""
     bundled = _bundled_adapters()
-    # What an older tseval registered of its own may still be installed; no package takes a scheme from us.
+    # Entry points of an older tseval may still be installed. Other packages cannot replace tseval's schemes.
     return bundled | {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in bundled}
 
 
 def _bundled_adapters() -> dict[str, EntryPoint]:
-    """Read what the modules beside this one state, and import none."""
+    """Read the schemes of the modules in this folder from their source."""
     entries = {}
     for path in Path(__file__).parent.glob("*.py"):
         for stated in STATED.findall(path.read_text("utf-8")):

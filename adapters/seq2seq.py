@@ -1,10 +1,10 @@
-"""Encoder-decoders of transformers: `seq2seq:PATH_OR_ID`, T5, BART and what else is called Seq2SeqLM.
+"""Encoder-decoders of transformers: `seq2seq:PATH_OR_ID`, such as T5, BART and other Seq2SeqLM models.
 
-Two scores are in use. `mask` is a pseudo-log-likelihood: each token is replaced in the encoder by the mask,
-or by the first sentinel, and the decoder, given the same mark, says what stood there (`enc_dec_mask` of the
-BabyLM challenge's pipeline). `prefix` gives the encoder a context, by default nothing, and lets the decoder
-read the sentence (minicons, Misra 2022). By default a model does what it was trained on: T5 and mT5 fill
-spans, BART restores masked words, others write.
+There are two scores. `mask` is a pseudo-log-likelihood: in the encoder, each token is replaced by the mask,
+or by the first sentinel. The decoder gets the same mark and predicts the token (`enc_dec_mask` of the BabyLM
+challenge's pipeline). For `prefix`, the encoder reads a context, by default an empty one, and the decoder
+reads the sentence (minicons, Misra 2022). The default follows the training: T5 and mT5 fill spans, BART
+restores masked words, and all others use `prefix`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded, ModelCard
 
 SCHEMES = {"seq2seq": "open_seq2seq"}
-ARGUMENTS = ("score", "context", "leading_space", "white_space")  # all others are transformers' own
+ARGUMENTS = ("score", "context", "leading_space", "white_space")  # all other arguments go to transformers
 TRAINED_TO_FILL = {"t5", "mt5", "umt5", "bart", "mbart"}
-SENTINELS = ("<extra_id_0>", "▁<extra_id_0>")  # of T5, and of mT5, where it is a piece
+SENTINELS = ("<extra_id_0>", "▁<extra_id_0>")  # the piece in T5 and in mT5
 
 
 def _card(opened: Pretrained, score: str, white_space: str, **more: str | bool) -> ModelCard:
@@ -47,7 +47,7 @@ def _card(opened: Pretrained, score: str, white_space: str, **more: str | bool) 
 
 
 class DenoisingModel(MaskedModel):
-    """An encoder-decoder that says what stood where a token is masked."""
+    """An encoder-decoder that predicts masked tokens."""
 
     def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
         OfPieces.__init__(self, opened, leading_space, white_space)
@@ -73,18 +73,18 @@ class DenoisingModel(MaskedModel):
         self.n_special = len(self.before) + len(self.after)
         opened.check_known("", [*self.before, *self.decoder_starts, *self.after])
         self._products = ModelProducts(self.model)
-        self.head_at_masks = True  # the decoder computes the masked tokens alone
+        self.head_at_masks = True  # the decoder computes only the masked tokens
         self.card = _card(opened, "mask", white_space, leading_space=leading_space, pll=self.pll)
 
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Refuse: what a sentinel stands for may have any length."""
+        """Refuse: the text of a sentinel may have any length."""
         raise ModelError(
             f"{self.card.name} predicts spans of text, so tseval cannot compare all verbs after a context.\n"
             "  Use a causal or a masked model (hf:MODEL or mlm:MODEL)."
         )
 
     def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
-        """Return the logits behind the decoder's mark, (copies, vocabulary) float32."""
+        """Return the logits after the decoder's mark, (copies, vocabulary) float32."""
         before, after, starts = (
             np.tile(np.array(special, dtype=np.int64), (len(copies), 1))
             for special in (self.before, self.after, self.decoder_starts)
@@ -97,7 +97,7 @@ class DenoisingModel(MaskedModel):
 
 
 class PrefixModel(OfPieces):
-    """An encoder-decoder whose decoder reads sentences; the encoder reads one context, once."""
+    """An encoder-decoder whose decoder reads the sentences; the encoder reads one context, once."""
 
     def __init__(self, opened: Pretrained, context: str, leading_space: bool, white_space: str) -> None:
         super().__init__(opened, leading_space, white_space)
@@ -110,7 +110,7 @@ class PrefixModel(OfPieces):
         self.start: int = start
         self.n_special = 1
         self._products = ModelProducts(self.model)
-        # Without a context there is nothing to read but what the tokenizer puts around a text.
+        # Without a context, the encoder reads only the tokens that the tokenizer adds to every text.
         ids = opened.tokenizer(context, add_special_tokens=not context)["input_ids"] or [start]
         self._context = torch.tensor([ids], device=self.model.device)
         self._mask = torch.ones_like(self._context)
@@ -119,7 +119,7 @@ class PrefixModel(OfPieces):
 
     @torch.inference_mode()
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every token behind those before it, (tokens,) float32, in nats."""
+        """Score every token given the tokens before it, (tokens,) float32, in nats."""
         counts = encoded.token_counts
         starts = np.cumsum(counts) - counts
         result = np.empty(len(encoded.tokens), dtype=np.float32)
@@ -131,7 +131,7 @@ class PrefixModel(OfPieces):
             for length in np.unique(counts):
                 at = starts[counts == length][:, None] + np.arange(length)
                 tokens = encoded.tokens[at]
-                # Sentences that differ in their last token alone are one row of the decoder.
+                # Sentences that differ only in their last token share one row of the decoder.
                 rows, row_of = np.unique(tokens[:, :-1], axis=0, return_inverse=True)
                 row_of = row_of.reshape(-1)
                 n_contexts += rows.size + len(rows)
@@ -142,7 +142,7 @@ class PrefixModel(OfPieces):
     def _logs(
         self, rows: np.ndarray, tokens: np.ndarray, row_of: np.ndarray, read: ModelOutput, batch_tokens: int
     ) -> np.ndarray:
-        """Log-probabilities of tokens whose beginnings are rows, (sentences, length)."""
+        """Return the log-probabilities of tokens, (sentences, length); rows lack the last token."""
         length = tokens.shape[1]
         logprobs = np.empty(tokens.shape, dtype=np.float32)
         at_once = max(1, min(batch_tokens, OWN_LOGITS // self.opened.n_tokens) // length)
@@ -157,11 +157,11 @@ class PrefixModel(OfPieces):
         return logprobs
 
     def _read(self, ids: np.ndarray, read: ModelOutput | None) -> Tensor:
-        """Return the decoder's logits, (rows, length, vocabulary); without `read` the encoder reads too."""
+        """Return the decoder's logits, (rows, length, vocabulary); if `read` is None, run the encoder too."""
         inputs: dict[str, object] = {"attention_mask": self._mask.expand(len(ids), -1)}
         if read is None:
             inputs["input_ids"] = self._context.expand(len(ids), -1)
-        else:  # the object that the encoder gave: some decoders look for more in it than hidden states
+        else:  # the encoder's output object: some decoders need more than its hidden states
             hidden = read.last_hidden_state.expand(len(ids), -1, -1)
             inputs["encoder_outputs"] = type(read)({**read, "last_hidden_state": hidden})
         decoder = torch.from_numpy(ids).to(self.model.device)
@@ -170,7 +170,7 @@ class PrefixModel(OfPieces):
 
     @torch.inference_mode()
     def _check(self) -> None:
-        """Check the decoder behind an encoder that reads once: made-up sentences score as in a plain pass."""
+        """Check that made-up sentences score the same with a stored encoder output as in a plain pass."""
         draw = np.random.default_rng(0).choice(ordinary_tokens(self.opened), (3, 5))
         ids = np.hstack((np.full((3, 1), self.start), draw)).astype(np.int64)
         with self._products.rerouted(whole=True):
@@ -189,7 +189,7 @@ class PrefixModel(OfPieces):
 
 
 def open_seq2seq(rest: str, arguments: Mapping[str, str], device: str) -> DenoisingModel | PrefixModel:
-    """Open `--model seq2seq:PATH_OR_ID`; arguments that are not ours go to `from_pretrained`."""
+    """Open `--model seq2seq:PATH_OR_ID`; arguments that are not in `ARGUMENTS` go to `from_pretrained`."""
     remaining = dict(arguments)
     score = take_option(remaining, "score", ("auto", "mask", "prefix"))
     context = remaining.pop("context", "")
