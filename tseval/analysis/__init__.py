@@ -1,4 +1,4 @@
-"""Accuracy: counts, estimates, means over rows, ranks; which items count. DataFrame in and out.
+"""Accuracy: counts, estimates, means over rows and ranks. Functions take and return DataFrames.
 
 The digits printed under a table are truncated, so a mean must not be off by a rounding error: accuracies and
 means are fractions of whole numbers throughout.

@@ -1,7 +1,7 @@
-"""Accuracy as papers break it down: attractors, confidence word by word, formal languages.
+"""Accuracy in the forms that papers report: by attractors, word by word, and for formal languages.
 
-Source: Bhatt et al. 2020, Figures 2 and 3 and Table 2; numbers of nouns between subject and verb, and of
-attractors among them, are defined by Linzen et al. 2016.
+Source: Bhatt et al. 2020, Figures 2 and 3 and Table 2. Linzen et al. 2016 define the number of nouns between
+subject and verb, and the number of attractors among them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _FIX = "Use a suite with this feature: agreement, or a file from tseval data agr
 def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Count verdicts for every number of intervening nouns and of attractors among them.
 
-    A row for every n up to the largest there is and every k from 0 to n, without items too, in the columns of
-    `count_clustered`. Items that do not say how many are left out.
+    Returns:
+        A row for every n up to the largest and every k from 0 to n, also if it has no items. The columns
+        are those of `count_clustered`. Items without these numbers are left out.
     """
     known = _known(verdicts)
     cells = [(n, k) for n in range(int(known[N].max()) + 1) for k in range(n + 1)]
@@ -68,7 +69,7 @@ _PROFILE_FIX = (
 
 
 def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
-    """Keep the items of a profile with so many words before the verb, so that places mean the same in all."""
+    """Keep the items of a profile that have this number of words before the verb."""
     require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
     if not (lengths == words).any():
@@ -88,7 +89,7 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per case and position, both in order: `n_items`, `confidence` (mean, 0 to 1), `word`, the
-        word that the first item has there, and `varies`, whether others have another one.
+        word of the first item at this position, and `varies`, which is true if another item has another word.
     """
     require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
@@ -117,16 +118,16 @@ EQUAL = ["subj_index", "number", "n_attractors"]
 
 
 def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
-    """Count what was found of the gold examples, and what of the found ones is right, by attractors.
+    """Compare parsed examples with gold examples, by number of attractors.
 
-    A verb is the same if its sentence and its position are. An example is equal if besides the subject's
-    position, the number and the number of attractors are.
+    Two verbs are the same if their sentence and their position are equal. Two examples are equal if the
+    position of the subject, the number and the number of attractors are equal too.
 
     Returns:
-        A row for all examples (`n_attractors` missing) and one for each number of attractors, that of the
-        gold tree for what is counted of gold examples, and of the parsed tree for parsed ones: counts, and
-        for `verb` and for `equal` precision and recall with intervals, in which the examples of a
-        sentence go together, and `f1_...`, their harmonic mean; missing where nothing can be counted.
+        A row for all examples (`n_attractors` missing) and one for each number of attractors. Gold examples
+        are counted by the attractors of the gold tree, parsed examples by those of the parsed tree. Columns:
+        counts, and for `verb` and `equal` precision and recall with intervals clustered by sentence, and
+        `f1_...`, their harmonic mean. A value is missing if there is nothing to count.
     """
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
@@ -145,7 +146,7 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
 
 
 def _marked(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """Say of each example whether the others have its verb, its verb with this number, and all of it."""
+    """Mark the examples that the other table has: the verb, the verb with this number, and all fields."""
     both = own.merge(others, on=VERB, how="left", suffixes=("", "_there"))
     same = {name: (both[name] == both[f"{name}_there"]).to_numpy() for name in EQUAL}
     verb = both["number_there"].notna().to_numpy()
@@ -171,7 +172,7 @@ def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | No
 
 
 def _share(examples: pd.DataFrame, what: str) -> tuple[float | None, float | None, float | None]:
-    """Return the share of examples that are so, and the ends of its interval, clustered by sentence."""
+    """Return the share of examples marked `what`, and its interval, clustered by sentence."""
     design = Design.of(Factors.of(examples[["sentence"]]))
     found = estimate(examples[what].to_numpy(bool), np.ones(len(examples), bool), design)
     return (None, None, None) if found is None else (found.value, found.low, found.high)
@@ -185,10 +186,10 @@ def _harmonic(precision: float | None, recall: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a paper reports of a language, by a feature.
+    """The quantity that a paper reports for a formal language, by a feature.
 
-    `summary` makes it one number: the mean of all rows, each counted once; the largest of them; or the share
-    of all verdicts.
+    `summary` says how a run becomes one number: the mean of all rows, each counted once; the largest value;
+    or the share of all verdicts.
     """
 
     feature: str
@@ -198,7 +199,7 @@ class Measure:
     source: str
 
 
-# By the beginning of the suite's name.
+# The keys are the beginnings of suite names.
 MEASURES = {
     "dyck": Measure("distance", "Distance", "accuracy", "mean", "Hewitt et al. 2020"),
     "generalised_dyck": Measure("attractors", "Attractors", "error", "largest", "Bernardy & Lappin 2022"),
@@ -207,7 +208,7 @@ MEASURES = {
 
 
 def measure_of(suite: str) -> Measure:
-    """Find what is reported of a suite, by its name."""
+    """Find the measure of a suite by the suite's name."""
     for name, measure in MEASURES.items():
         if suite.startswith(f"{name}_"):
             return measure
@@ -219,9 +220,11 @@ def measure_of(suite: str) -> Measure:
 
 
 def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
-    """Break the verdicts of a run down as the paper does: a row for every value of the feature, ascending.
+    """Break down the verdicts of a run by the feature of the paper, with ascending values.
 
-    With `n_items`, `n_wrong`, then `value`, accuracy or error, and what `count_clustered` tells of it.
+    Returns:
+        A row for every value: the feature, `n_items`, `n_wrong`, `value` (accuracy or error), and the
+        columns of `ESTIMATED` but the first.
     """
     require_features(verdicts, (measure.feature,))
     rows = count_clustered(verdicts, [measure.feature]).reset_index()
@@ -236,7 +239,7 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
 
 
 def by_feature_of_seeds(seeds: Sequence[pd.DataFrame], measure: Measure) -> pd.DataFrame:
-    """Break the verdicts of several seeds down as the paper does: means over seeds, for other seeds too."""
+    """Break down the mean over seeds by the feature of the paper; intervals cover other seeds too."""
     require_features(seeds[0], (measure.feature,))
     found = seed_means({"": seeds}, (measure.feature,))
     rows = found.rows[[measure.feature]].join(found.of_rows[""]).rename(columns={"accuracy": "value"})
@@ -247,7 +250,7 @@ def by_feature_of_seeds(seeds: Sequence[pd.DataFrame], measure: Measure) -> pd.D
 
 
 def headline(rows: pd.DataFrame, measure: Measure) -> float:
-    """Make the rows of a run one number, the headline of the paper."""
+    """Summarise the rows of a run in one number, the headline of the paper."""
     if measure.summary == "mean":
         return float(rows["value"].mean())
     if measure.summary == "largest":
@@ -256,9 +259,11 @@ def headline(rows: pd.DataFrame, measure: Measure) -> float:
 
 
 def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, float] | None:
-    """Compute the interval of the headline, for other strings drawn alike.
+    """Compute the interval of the headline, for other strings drawn in the same way.
 
-    None where it is the largest of several numbers, chosen for being so, and where no verdict counts.
+    Returns:
+        None if the headline is the largest of several numbers, because it was chosen for its size. None too
+        if no verdict is decidable.
     """
     require_features(verdicts, (measure.feature,))
     if measure.summary == "largest":
@@ -275,8 +280,8 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
 def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add the ends of an interval to the mean confidences of a profile.
 
-    The interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
-    items that are independent; cut to 0 and 1. Missing where there is one item only.
+    The interval is for the mean over items, clustered by lexicon entry. It is never narrower than
+    Student's interval for independent items, and it is clipped to 0 and 1. It is missing for a single item.
     """
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")

@@ -1,8 +1,8 @@
-"""Models against each other, means over seeds, a model along its training: by row, and over rows.
+"""Comparisons: model against model, means over seeds, and a model during training; by row and over rows.
 
-Source: Bansal et al. 2020, tables 4 to 19. McNemar's test (1947), in its exact form, regards items as
-independent; the test beside it knows which of them share words. Over the pairs of a table both are corrected
-by Holm (1979).
+Source: Bansal et al. 2020, tables 4 to 19. McNemar's exact test (1947) assumes that items are independent.
+The other test takes into account which items share words. Both are corrected over the pairs of a table by
+Holm's method (1979).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ Name = TypeVar("Name", int, str)
 
 @dataclass(frozen=True, slots=True)
 class RowsAndMeans(Generic[Name]):
-    """The rows of a table, the sets of them that means are over, and what is known of several on each.
+    """The rows of a table and the means over them, with the values of several models on each.
 
     Attributes:
         rows: `dependency`, `phenomenon`, `construction`, `contrast`, features.
-        of_rows: For each model, architecture or moment a frame with a line for each row.
-        means: `over` and `n_rows`; each row counts once.
-        of_means: Likewise a line for each set; it is missing where one of its rows is.
+        of_rows: For each model, architecture or checkpoint, a frame with a line for each row.
+        means: `over` and `n_rows` of each set of rows; each row counts once.
+        of_means: The same with a line for each set; it is missing if one of the set's rows is.
     """
 
     rows: pd.DataFrame
@@ -59,18 +59,21 @@ class RowsAndMeans(Generic[Name]):
 
     @property
     def parts(self) -> tuple[tuple[pd.DataFrame, Mapping[Name, pd.DataFrame]], ...]:
-        """The two parts of a table: the rows, then the means, each with what is known on them."""
+        """The two parts of a table: the rows, then the means, each with the values of the models."""
         return (self.rows, self.of_rows), (self.means, self.of_means)
 
 
 @dataclass(frozen=True, slots=True)
 class Emergence:
-    """When accuracy rises above chance, among the moments at which it was measured.
+    """When accuracy rises above chance, among the steps at which it was measured.
 
-    At each, `p` is the probability of an accuracy at least as far from chance on either side if it were
-    chance, None where nothing is decidable; `p_holm` corrects it for the number of moments, and by it
-    accuracy is surely above, at one error rate for all together. `first` is the first moment at which it
-    is; `settled` the first from which on it is at every later one too.
+    Attributes:
+        p: For each step, the two-sided probability of an accuracy at least as far from chance if the model
+            guessed. None if nothing is decidable.
+        p_holm: The same, corrected for the number of steps.
+        above: Whether accuracy is above chance by `p_holm`: one error rate holds for all steps together.
+        first: The first step at which it is above.
+        settled: The first step from which it is above at all later steps.
     """
 
     p: tuple[float | None, ...]
@@ -81,9 +84,9 @@ class Emergence:
 
 
 def trajectory(verdicts: Mapping[int, pd.DataFrame], by: Sequence[str] = ()) -> RowsAndMeans[int]:
-    """Follow the rows of a table along a training: moments ascend, with the same items in the same order.
+    """Follow the rows of a table during training: steps ascend, with the same items in the same order.
 
-    Known of a row are its `COUNTS` and the columns of `ESTIMATED`, of a mean the latter alone.
+    A row has the columns of `COUNTS` and `ESTIMATED`, a mean only those of `ESTIMATED`.
     """
     rows, _ = row_places(next(iter(verdicts.values())), by)
     sets = list(row_sets(rows))
@@ -100,11 +103,10 @@ def trajectory(verdicts: Mapping[int, pd.DataFrame], by: Sequence[str] = ()) -> 
 
 
 def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
-    """Say when accuracy rises above chance.
+    """Find when accuracy rises above chance.
 
-    It is looked at as often as there are moments, and by chance one of many would lie above. So its tests are
-    corrected by Holm's method over all moments.
-
+    With many steps, one of them may be above by chance. So the tests are corrected by Holm's method over
+    all steps.
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
     """
@@ -127,9 +129,9 @@ def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
 
 
 def _p_of(line: pd.Series, chance: float) -> float | None:
-    """Test an accuracy against chance: p is below the error rate where the interval does not hold chance.
+    """Test an accuracy against chance: p is below the error rate if the interval does not contain chance.
 
-    That interval is Wilson's, so the standard error is that of chance itself.
+    The interval is Wilson's, so the standard error is that of chance itself.
     """
     if pd.isna(line["accuracy"]):
         return None
@@ -137,15 +139,15 @@ def _p_of(line: pd.Series, chance: float) -> float | None:
     return min(1.0, 2 * upper_tail(distance, inf if pd.isna(line["df"]) else line["df"]))
 
 
-# What is right, (items,) or (items, seeds), and what is decidable, (items,).
+# Which verdicts are correct, (items,) or (items, seeds), and which items are decidable, (items,).
 Marks = tuple["NDArray[np.bool_]", "NDArray[np.bool_]"]
 
 
 def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return every run the lexical factors that any of them knows.
+    """Give every run the lexical factors that any of the runs has.
 
-    They are over the same items, so what one says of them holds for all: for a run that was made before
-    factors were kept, and for one in which `--cluster` named others. Contexts are no property of items.
+    All runs have the same items, so a factor of one run holds for all. A run may lack a factor if it is
+    old, or if `--cluster` named other factors. Contexts belong to a run, so they are not shared.
     """
     known: dict[tuple[str, int], pd.Series] = {}
     for frame in verdicts.values():
@@ -165,25 +167,25 @@ def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFram
 
 
 def marks(verdicts: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return what is right among verdicts, and what is decidable, (items,) each."""
+    """Return which verdicts are correct, and which are decidable, (items,) each."""
     correct: NDArray[np.bool_] = verdicts["correct"].to_numpy(bool)
     undecidable: NDArray[np.bool_] = verdicts["undecidable"].to_numpy(bool)
     return correct, ~undecidable
 
 
 def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return what each seed gets right, (items, seeds), and what is decidable for all of them, (items,)."""
+    """Return what each seed gets right, (items, seeds), and which items all of them can decide, (items,)."""
     marked = [marks(verdicts) for verdicts in seeds]
     correct = np.stack([one for one, _ in marked], axis=1)
     return correct, np.logical_and.reduce([known for _, known in marked])
 
 
 def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Count the verdicts of each group, with intervals that know which items share words.
+    """Count the verdicts of each group, with intervals that take shared words into account.
 
     Returns:
         A row for each group in order of first appearance, in the columns of `COUNTS` and of `ESTIMATED`. The
-        latter are missing where no item is decidable; `df` is missing where items are independent.
+        latter are missing if no item is decidable; `df` is missing if items are independent.
     """
     correct, decidable = marks(verdicts)
     groups = verdicts.groupby([*by], sort=False, dropna=False, observed=True)
@@ -198,11 +200,12 @@ def paired_differences(
     pairs: Sequence[tuple[str, str]],
     design: Design,
 ) -> list[Difference | None]:
-    """Set pairs of models or means over seeds against each other, each on what is decidable for both of it.
+    """Compare pairs of models, or of means over seeds, on the items that both can decide.
 
-    The first of a pair comes first among the models too. None where no item is decidable for both.
+    The first model of a pair must come before the second in `marked`. The result is None for a pair without
+    such items.
     """
-    # Most models can decide the same items; what these share is worked out once.
+    # Most models can decide the same items, so pairs with the same items are computed together.
     alike: dict[bytes, list[tuple[str, str]]] = {}
     for one, other in pairs:
         alike.setdefault((marked[one][1] & marked[other][1]).tobytes(), []).append((one, other))
@@ -223,14 +226,14 @@ def differences(
     rows: tuple[Factors, NDArray[np.int64], Sequence[Sequence[int]]],
     pairs: Sequence[tuple[str, str]],
 ) -> dict[tuple[str, str], list[Difference | None]]:
-    """Set pairs of models, or of means over seeds, against each other on rows and on means over rows.
+    """Compare pairs of models, or of means over seeds, on rows and on means over rows.
 
     Args:
-        rows: Lexical factors of the items; the row of each, (items,); and the sets of rows to compare on,
-            single rows first and in order. Rows of a set count once each.
+        rows: Lexical factors of the items; the row of each item, (items,); and the sets of rows to compare
+            on, single rows first and in order. Each row of a set counts once.
 
     Returns:
-        For each pair one for each set; None where no item of a row in it is decidable for both.
+        For each pair, one difference for each set; None if both models decide no item of one of its rows.
     """
     factors, row_of, sets = rows
     found: dict[tuple[str, str], list[Difference | None]] = {pair: [] for pair in pairs}
@@ -244,7 +247,7 @@ def differences(
     return found
 
 
-# The smallest difference of accuracies that matters, where nobody says another.
+# The smallest difference of accuracies that matters, unless a user names another one.
 DEFAULT_MARGIN = 0.02
 COMPARED = (
     "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
@@ -257,14 +260,14 @@ PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar",
 def pairwise(
     seeds: Mapping[str, Sequence[pd.DataFrame]], by: str | None = None, margin: float = DEFAULT_MARGIN
 ) -> pd.DataFrame:
-    """Compare all pairs of models on the same items: a table over all, then one for each value of a feature.
+    """Compare all pairs of models on the same items: over all items, then for each value of a feature.
 
-    Each has what `compared` tells of the first of a pair, how many items both, one alone or neither got
-    right, and McNemar's exact test (two-sided), corrected over the pairs of the table too. Means over seeds
-    have neither counts nor McNemar's test.
+    Each pair has the columns of `compared`, for the first model of the pair. It has also the number of items
+    that both models, one alone or neither got right, and McNemar's exact test (two-sided), corrected over the
+    pairs of the table. Means over seeds have neither these counts nor McNemar's test.
 
     Args:
-        seeds: The verdicts of each model, or of all seeds whose mean is compared.
+        seeds: The verdicts of each model: of one run, or of all seeds to average over.
     """
     first = next(iter(seeds.values()))[0]
     tables = [(None, pd.Series(data=True, index=first.index))]
@@ -280,7 +283,7 @@ def pairwise(
         for _, chosen in tables
     ]
     frame = pd.concat(found, ignore_index=True)
-    # Beside the missing value of the first table, whole numbers would turn into fractions.
+    # The first table has no value. With None in a numeric column, pandas would make whole numbers floats.
     values = [value for (value, _), own in zip(tables, found, strict=True) for _ in range(len(own))]
     frame.insert(0, by or "all", pd.Series(values, dtype=object))
     return frame
@@ -304,11 +307,11 @@ def _table(seeds: Mapping[str, Sequence[pd.DataFrame]], margin: float) -> pd.Dat
 
 
 def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
-    """Say what is known of each pair of a table, at one error rate for all of them together.
+    """Tabulate the difference of each pair in the columns of `COMPARED`, with one error rate for all pairs.
 
-    `difference` is what the first gets right more than the second; `p` that of no difference, `p_holm`
-    corrected; `p_beyond` that of a difference of the margin or more, corrected; `outcome` a word, for the
-    first. All are missing where a pair has none.
+    `difference` is the accuracy of the first model minus that of the second. `p` tests for no difference and
+    `p_holm` is its corrected value. `p_beyond` tests for a difference of the margin or more, corrected.
+    `outcome` is a word about the first model. All are missing if a pair has no difference.
     """
     told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
     known = [place for place, one in enumerate(found) if one is not None]
@@ -322,7 +325,7 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
 
 
 def _count(first: Marks, second: Marks) -> dict[str, int]:
-    """Count what both models, one alone or neither gets right, of the items that both can decide."""
+    """Count the items that both models, one alone or neither gets right, among those that both can decide."""
     decidable = first[1] & second[1]
     one, other = first[0][decidable], second[0][decidable]
     cells = dict(zip(_COUNTED, (one & other, one & ~other, ~one & other, ~one & ~other), strict=True))
@@ -330,10 +333,10 @@ def _count(first: Marks, second: Marks) -> dict[str, int]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the two-sided p of McNemar's exact test; 1 where the two never differ.
+    """Return the two-sided p of McNemar's exact test; 1 if the two models never differ.
 
-    Where two models are equally good, an item that one of them alone gets right is as likely to be the one's
-    as the other's, whatever the others are: items are regarded as independent.
+    If two models are equally good, an item that only one gets right is equally likely to be right for either
+    model. Items are assumed to be independent.
     """
     from scipy.stats import binomtest  # noqa: PLC0415 - slow to import
 
@@ -343,11 +346,11 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Against(RowsAndMeans[str]):
-    """How models, or the means over seeds of architectures, differ from one of them.
+    """How models, or the means over seeds of architectures, differ from one reference.
 
-    `rows` and `means` have its `accuracy`, of all that its seeds can decide, and `spread`, the standard
-    deviation between seeds; missing where nothing is decidable. Known of each other model are `n_items`,
-    decidable for all seeds of both, and the columns of `COMPARED`.
+    `rows` and `means` have the `accuracy` of the reference on the items that all its seeds can decide, and
+    `spread`, the standard deviation between seeds. Both are missing if nothing is decidable. Each other
+    model has `n_items`, the items decidable for all seeds of both, and the columns of `COMPARED`.
     """
 
     reference: str
@@ -358,12 +361,12 @@ def against(
 ) -> Against:
     """Compare models, or architectures by their means over seeds, on the items that are decidable for both.
 
-    Tests are corrected by Holm over all models and rows, and likewise over all models and means.
+    Tests are corrected by Holm's method over all models and rows, and separately over all models and means.
     """
     first = groups[reference][0]
     keys, row_of = row_places(first, by)
     others = [name for name in groups if name != reference]
-    # What is told is of the others, so they come before the one that all are compared with.
+    # A difference is first minus second, so the others come before the reference.
     marked = {name: marks_of_seeds(groups[name]) for name in (*others, reference)}
     sets = list(row_sets(keys))
     over = [*([row] for row in range(len(keys))), *(rows for _, rows in sets)]
@@ -395,7 +398,7 @@ def _accuracies(
 
 
 def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:
-    """Say what is known of differences, all of which are one family of tests; a frame for each model."""
+    """Tabulate differences, a frame for each model; all of them are one family of tests."""
     flat = [one for own in found.values() for one in own]
     told = compared(flat, margin)
     told.insert(0, "n_items", [0 if one is None else one.n_items for one in flat])
@@ -413,19 +416,19 @@ SEED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class SeedTable(RowsAndMeans[str]):
-    """Architectures side by side, each the mean over its seeds, in the columns of `SEED_COLUMNS`.
+    """A table with a column for each architecture: the mean over its seeds, as `SEED_COLUMNS`.
 
-    `n_items` are decidable for all its seeds; `spread` is the standard deviation between them, and the
-    interval for other seeds and other words. All is missing where nothing is decidable; with one seed there
-    is no spread, and the interval is for other words alone. Ranks are by the mean of all rows, undecidable
-    items wrong; None of a single one.
+    `n_items` are decidable for all seeds of the architecture. `spread` is the standard deviation between
+    seeds. The interval is for other seeds and other words; with one seed there is no spread, and the
+    interval is for other words only. All values are missing if nothing is decidable. Ranks are by the mean
+    of all rows, with undecidable items counted as wrong; None for a single architecture.
     """
 
     ranks: RankSets | None
 
 
 def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] = ()) -> SeedTable:
-    """Average over seeds, which have the same items in the same order."""
+    """Average over seeds, which must have the same items in the same order."""
     first = next(iter(groups.values()))[0]
     rows, row_of = row_places(first, by)
     sets = list(row_sets(rows))

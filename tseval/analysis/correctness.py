@@ -1,4 +1,4 @@
-"""What models got right, item by item, and estimates of their means over rows."""
+"""What models got right, item by item, and estimates of mean accuracies over rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """What one model got right, item by item; what is undecidable is not correct.
+    """What one model got right, item by item; an undecidable item is not correct.
 
-    `rows` is the row of the table that each item stands in, counted from 0, (items,), as the others are.
+    `rows` is the row of the table for each item, counted from 0. All arrays are (items,).
     """
 
     rows: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Correctness:
     decidable: NDArray[np.bool_]
 
     def sharing(self, other: Correctness) -> Correctness:
-        """Take rows and entries of another model where they are the same: they are kept and grouped once."""
+        """Use the rows and entries of another model if they are equal: they are stored and grouped once."""
         same = self.factors.names == other.factors.names and all(
             np.array_equal(own, others)
             for own, others in ((self.rows, other.rows), (self.factors.codes, other.factors.codes))
@@ -40,10 +40,10 @@ class Correctness:
 def estimate_means(
     models: Sequence[Correctness], sets: Sequence[Sequence[int]]
 ) -> list[tuple[Estimate | None, ...]]:
-    """Estimate the mean accuracy of every model over sets of rows, given by their places; a row counts once.
+    """Estimate the mean accuracy of every model over sets of row numbers; each row counts once.
 
-    Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
-    decidable is left out.
+    Models that share rows and entries are grouped once (`Correctness.sharing`). A row without decidable
+    items is left out.
     """
 
     def estimate_over(rows: Sequence[int]) -> list[Estimate | None]:
@@ -53,7 +53,7 @@ def estimate_means(
 
 
 def estimate_items(models: Sequence[Correctness], items: NDArray[np.int64]) -> list[Estimate | None]:
-    """Estimate the accuracy of every model on some items, given by their places, as if they were one row."""
+    """Estimate the accuracy of every model on the items at these places, as if they were one row."""
     return _estimate_on(models, lambda _: items, by_row=False)
 
 
@@ -63,7 +63,7 @@ def _estimate_on(
     *,
     by_row: bool,
 ) -> list[Estimate | None]:
-    """Estimate models on some of their items; those that share their entries together."""
+    """Estimate models on some of their items; models that share their entries are estimated together."""
     grouped_alike: dict[int, list[int]] = {}
     for place, one in enumerate(models):
         grouped_alike.setdefault(id(one.factors), []).append(place)
@@ -78,7 +78,7 @@ def _estimate_on(
 
 
 def factors_of_any(models: Sequence[Correctness]) -> Factors:
-    """Join the factors of all models; those of one name are the same."""
+    """Join the factors of all models; factors with the same name are the same factor."""
     codes = {
         name: column
         for one in reversed(models)

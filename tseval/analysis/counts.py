@@ -1,4 +1,4 @@
-"""Counts of verdicts in each row of a table, and the accuracies that follow from them."""
+"""Counts of verdicts in each row of a table, and accuracies computed from the counts."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
 
 
-# Beside them where anything is: of which pairs a model knows one form only (`tseval.questions.unknown`).
+# An additional count if there are any: pairs of which a model knows one form only
+# (`tseval.questions.unknown`).
 N_HALF_KNOWN = "n_half_known"
 
 
-# Beside them where a model was asked (`tseval.questions.forced_choice`): how many answers were 1, how many
-# were 1 or 2, and the share of the first in the second.
+# Additional counts if a model answered prompts (`tseval.questions.forced_choice`): answers 1, answers 1 or 2,
+# and the share of 1 in these.
 N_ONES, N_ANSWERS, SHARE_OF_1 = "n_ones", "n_answers", "share_of_1"
 ANSWERS = [BETTER_FIRST, WORSE_FIRST]
 
 
-# What tables tell of an estimate, as `Estimate` has it; `value` is called `accuracy`.
+# The columns of an estimate, named as in `Estimate`; only `value` is called `accuracy`.
 ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 
 
@@ -48,23 +49,24 @@ def estimate_columns(found: Iterable[Estimate | None], index: pd.Index[int] | No
 
 
 def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Count verdicts per construction, and per value of a feature or several, in table order.
+    """Count verdicts per construction, and per value of one or more features, in table order.
 
-    Beside the columns of `COUNTS` stand those of `ESTIMATED`, of the correct share of the decidable items,
-    clustered by lexicon entry. Where no item is decidable these are missing, and the last two empty; `df` is
-    also missing where items are independent.
+    Returns:
+        The columns of `COUNTS`, and those of `ESTIMATED` for the accuracy on decidable items, clustered by
+        lexicon entry. If no item is decidable, the estimates are missing and the last two empty. `df` is
+        also missing if items are independent.
     """
     return tally(verdicts, by)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsByRow:
-    """The items of a table by its rows: the same for all models on the same items.
+    """The items of a table grouped by row: the same for all models on the same items.
 
     Attributes:
-        keys: What names each row, in table order.
+        keys: The columns that name each row, in table order.
         answers: The row and the entries of each item; nothing is correct or decidable yet.
-        designs: The places of the items of each row, and their design.
+        designs: For each row, the places of its items and their design.
     """
 
     keys: pd.DataFrame
@@ -73,10 +75,11 @@ class ItemsByRow:
 
     @classmethod
     def of(cls, verdicts: pd.DataFrame, by: Sequence[str]) -> ItemsByRow:
-        """Group verdicts by construction, and by value of features, in table order."""
+        """Group verdicts by construction, and by the values of features, in table order."""
         groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
         keys = groups.size().reset_index()[[*ROW, *by]]
-        # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
+        # pandas keeps lexicon entries in order of first appearance; as strings they are sorted like all
+        # features.
         entries = [name for name in by if name.endswith(ENTRY)]
         keys = keys.astype(dict.fromkeys(entries, "str"))
         keys = in_table_order(keys.assign(group=range(len(keys))), by)
@@ -87,16 +90,16 @@ class ItemsByRow:
         return cls(keys, answers, designs)
 
     def count(self, counted: NDArray[np.generic]) -> NDArray[np.int64]:
-        """Add up a number or a truth value of each item, (items,) to (rows,)."""
+        """Sum a number or a truth value of each item by row, (items,) to (rows,)."""
         return np.bincount(self.answers.rows, counted, len(self.keys)).astype(np.int64)
 
 
 def tally(
     verdicts: pd.DataFrame, by: str | Sequence[str] = (), grouping: ItemsByRow | None = None
 ) -> tuple[pd.DataFrame, Correctness]:
-    """Count verdicts as `count` does, and keep from which items each row is made.
+    """Count verdicts as `count` does, and return also the correctness and the row of each item.
 
-    With `grouping`, that of the same items, verdicts need no column that names rows or entries.
+    If `grouping` is given, from the same items, verdicts need no columns of rows or entries.
     """
     if len(verdicts) and verdicts["correct"].isna().all():
         raise no_accuracy("the run")
@@ -137,7 +140,7 @@ _last: tuple[Correctness, list[tuple[NDArray[np.int64], Design]]] | None = None
 
 
 def _grouped(answers: Correctness) -> tuple[Correctness, list[tuple[NDArray[np.int64], Design]]]:
-    """Group the items of each row; those of the model before are the same where the suite is."""
+    """Group the items of each row; reuse the grouping of the last model if it has the same items."""
     global _last  # noqa: PLW0603 - models of one suite follow one another
     if _last is not None:
         answers = answers.sharing(_last[0])
@@ -158,7 +161,7 @@ def no_accuracy(name: str) -> RunError:
 def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
     """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`.
 
-    Where anything is half known, `n_half_known` stands beside them.
+    If the verdicts say what is half known, the column `n_half_known` is added.
     """
     columns = {
         "n_items": ("correct", "size"),
@@ -172,11 +175,11 @@ def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
 
 
 def decidable(counts: pd.DataFrame) -> pd.Series[int]:
-    """Count the items on which accuracy rests."""
+    """Count the items that accuracy is computed from: those that are decidable."""
     return counts["n_items"] - counts["n_undecidable"]
 
 
 def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
-    """Return each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
+    """Return each row's accuracy as a fraction of whole numbers; None if no item is decidable."""
     pairs = zip(counts["n_correct"], decidable(counts), strict=True)
     return [Fraction(int(k), int(n)) if n else None for k, n in pairs]

@@ -1,6 +1,6 @@
-"""How sure a number is where items share words: lexical factors, designs, clustered estimates.
+"""Confidence intervals for items that share words: lexical factors, designs and clustered estimates.
 
-`scipy.special` is imported where it is needed: that takes longer than to print a table.
+`scipy.special` is imported only if needed, because the import takes longer than to print a table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tseval.items import CONTEXT, ENTRY
 
-# With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
+# With fewer entries, nothing can be concluded about other entries: the factor is a fixed effect.
 FEWEST_LEVELS = 5
 
 
@@ -30,9 +30,9 @@ class Factors:
 
     @classmethod
     def of(cls, entries: pd.DataFrame) -> Factors:
-        """Return every entry of each factor a number; without columns, items are independent.
+        """Assign a number to each entry of every factor, from 0. Without columns, items are independent.
 
-        The frame has a row per item and a column per factor; missing where an item has no entry.
+        The frame has a row per item and a column per factor; a value is missing if an item has no entry.
         """
         codes = np.empty(entries.shape, np.int64)
         for place, (_, column) in enumerate(entries.items()):
@@ -41,15 +41,15 @@ class Factors:
 
     @classmethod
     def of_verdicts(cls, verdicts: pd.DataFrame) -> Factors:
-        """Read the lexical factors of verdicts from their columns, `verb.entry` and the like."""
+        """Read the lexical factors of verdicts from their columns, such as `verb.entry`."""
         names = [name for name in map(str, verdicts.columns) if name.endswith(ENTRY)]
         return cls.of(verdicts[names].rename(columns=lambda name: name.removesuffix(ENTRY)))
 
     @classmethod
     def of_paired(cls, runs: Sequence[pd.DataFrame]) -> Factors:
-        """Read the lexical factors of runs whose items are paired, which have the same words.
+        """Read the lexical factors of runs whose items are paired and have the same words.
 
-        Their contexts may be other ones: then each choice of contexts is a factor of its own.
+        If runs have different contexts, each choice of contexts is a separate factor.
         """
         factors = cls.of_verdicts(runs[0])
         for verdicts in runs[1:]:
@@ -57,7 +57,7 @@ class Factors:
         return factors
 
     def with_contexts(self, other: Factors) -> Factors:
-        """Add the contexts of another run over the same items, if they are other ones."""
+        """Add the contexts of another run on the same items, if they differ."""
         if CONTEXT not in other.names:
             return self
         codes = other.codes[:, other.names.index(CONTEXT)]
@@ -68,7 +68,7 @@ class Factors:
         return Factors((*self.names, name), np.column_stack((self.codes, codes)))
 
     def take(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> Factors:
-        """Keep the items that are chosen, or those at some places."""
+        """Keep the items that a mask selects, or those at some places."""
         return Factors(self.names, self.codes[items])
 
     def keep(self, places: list[int]) -> Factors:
@@ -76,15 +76,15 @@ class Factors:
         return Factors(tuple(self.names[place] for place in places), self.codes[:, places])
 
     def levels(self, counted: NDArray[np.bool_]) -> dict[str, int]:
-        """Count the entries that each factor has among the items that count; none, and it is left out."""
+        """Count the entries of each factor among the items in the mask; leave out factors without entries."""
         counts = (np.count_nonzero(np.bincount(column + 1)[1:]) for column in self.codes[counted].T)
         return {name: int(n) for name, n in zip(self.names, counts, strict=True) if n}
 
 
-# Verdicts that differ from the others say how they depend on words from two entries on.
+# From two entries on, the verdicts that differ from the others show how verdicts depend on words.
 FEWEST_SEEN = 2
 
-# Of the mean square; below it, a variance is what is left by rounding where all values of each row are alike.
+# A variance below this part of the mean square is a rounding error: all values of each row are equal.
 _ROUNDING = 1e-24
 
 Array = NDArray[np.float64]
@@ -92,19 +92,19 @@ Square = Callable[[Array], Array]
 
 
 def of_columns(values: Array) -> Array:
-    """Add up squares, (items, columns) to (columns,); a column gives the same alone and among others.
+    """Sum the squares of each column, (items, columns) to (columns,).
 
-    Without a matrix product, whose last bits depend on the processor: tables of equal verdicts are equal
-    everywhere.
+    The sum of a column does not depend on the other columns. There is no matrix product, because its last
+    bits depend on the processor: so equal verdicts give equal tables on all machines.
     """
     return np.array([(column**2).sum() for column in values.T])
 
 
-_AT_ONCE = 1 << 14  # items that are multiplied at once: weighted copies of all are as large as all values
+_AT_ONCE = 1 << 14  # items multiplied at once: a weighted copy of all items would take as much memory again
 
 
 def weighted_products(values: Array, weights: Array) -> Array:
-    """Add up the products of any two columns, each item by its weight, (columns, columns)."""
+    """Sum the products of every two columns, with a weight for each item, (columns, columns)."""
     products = np.zeros((values.shape[1], values.shape[1]))
     for start in range(0, len(values), _AT_ONCE):
         part, weight = values[start : start + _AT_ONCE], weights[start : start + _AT_ONCE]
@@ -116,17 +116,17 @@ def weighted_products(values: Array, weights: Array) -> Array:
 
 
 def of_pairs(values: Array, weights: Array | None = None) -> Array:
-    """Add up the squares of the differences of any two columns, (items, columns) to (columns, columns)."""
+    """Sum the squared differences of every two columns, (items, columns) to (columns, columns)."""
     products = values.T @ values if weights is None else weighted_products(values, weights)
     sizes = np.diag(products)
     return np.maximum(sizes[:, None] + sizes - 2 * products, 0)
 
 
 def _sum_by(group: NDArray[np.int64], values: Array, items: NDArray[np.int64] | None = None) -> Array:
-    """Add up values by group, (items,) to (groups,) or (items, columns) to (groups, columns).
+    """Sum values by group, (items,) to (groups,) or (items, columns) to (groups, columns).
 
-    Each group is added up in the order of its items: the sums are the same for any number of columns. With
-    `items`, their places, in order, only these are added up, and `group` is theirs.
+    Each group is summed in the order of its items, so the sums are the same for any number of columns. If
+    `items` (places, in order) is given, only these items are summed, and `group` has their groups.
     """
     if values.ndim == 1:
         return np.asarray(np.bincount(group, values if items is None else values[items]), np.float64)
@@ -140,7 +140,7 @@ def _sum_by(group: NDArray[np.int64], values: Array, items: NDArray[np.int64] | 
     return np.asarray(csc_array(where, shape=(n_groups, n_items)) @ values, np.float64)
 
 
-_MANY = 8  # columns: for fewer, to sum each by itself takes less than to import what sums all together
+_MANY = 8  # columns: below this, one sum per column takes less time than to import scipy.sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +148,21 @@ class Cells:
     """Items grouped by one combination of factors; an item without an entry is alone in its cell.
 
     Attributes:
+        n_factors: The number of factors combined.
         of_item: (items,), the cell of each item, counted from 0.
         shared: The places of the items that are not alone, in order.
-        part: The part of each of these: a cell within its row.
-        row: (parts,), the row of each part; so are its cell and its size.
-        pull: (parts,), by which the distance of a part counts: the weight of its items, times what makes up
-            for taking the mean of a row from the row itself, 1 / √(1 - w) for a part that is w of it.
-        alone: Rows with items that are alone: the row, the places of these items (None: all of the row),
-            and the square of their pull.
-        lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
-        worth: How many items these are worth if every cell is wholly right or wholly wrong.
-        df: Degrees of freedom of how cells of one factor vary: of G that are even, G - 1.
+        part: The part of each shared item: a part is the items of a cell in one row.
+        row: (parts,), the row of each part.
+        cell: (parts,), the cell of each part.
+        sizes: (parts,), the number of items of each part.
+        pull: (parts,), the factor for the distance of a part from the mean of its row. It is the weight of
+            its items times 1 / √(1 - w) for a part that is the share w of its row: this corrects for the
+            part's influence on that mean.
+        alone: For each row with items that are alone: the row, the places of these items (None: all items of
+            the row), and the square of their pull.
+        lone: (rows,), whether a row has a single cell, and so does not show how cells vary.
+        worth: The effective sample size if every cell is wholly right or wholly wrong.
+        df: Degrees of freedom of the variance between cells of one factor: G - 1 for G equal cells.
     """
 
     n_factors: int
@@ -176,11 +180,11 @@ class Cells:
 
     @classmethod
     def of(cls, n_factors: int, of_item: NDArray[np.int64], rows: NDArray[np.int64]) -> Cells:
-        """Weigh cells.
+        """Weight the cells.
 
         Args:
-            of_item: (items,), the cell of each item; some cell has two items or more.
-            rows: (items,), the row of each item, without gaps.
+            of_item: (items,), the cell of each item; at least one cell has two items or more.
+            rows: (items,), the row of each item, numbered without gaps.
         """
         n_rows = int(rows.max()) + 1
         part, names = (
@@ -193,7 +197,7 @@ class Cells:
         items_of_rows = np.bincount(row, sizes)
         of_rows = items_of_rows[row]
         lone = np.bincount(row) == 1
-        # Rows of a single cell are as one row together, of which each is a part.
+        # Rows with a single cell are compared with each other, as if they were the parts of one row.
         shares = np.where(lone[row], 1 / n_rows, sizes / of_rows)
         scale, weights = 1 / (1 - shares), 1 / (n_rows * of_rows)
         worth = 1 / (np.bincount(cell, weights * sizes) ** 2).sum()
@@ -201,7 +205,7 @@ class Cells:
         if n_factors == 1:
             df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
         pull = weights * np.sqrt(scale)
-        # What an item does that is alone in its cell is known without any sums.
+        # Items that are alone in their cell need no sums.
         single = np.bincount(cell, sizes)[cell] == 1
         shared, alone = np.flatnonzero(~single[part]), []
         for at in np.unique(row[single]):
@@ -216,13 +220,13 @@ class Cells:
         )  # fmt: skip
 
     def between(self, values: Array, square: Square, of_rows: Array, within: Array) -> Array:
-        """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives.
+        """Sum the squared contributions of cells to the mean, (items, columns) to the shape `square` returns.
 
         Args:
             values: (items, columns).
-            square: Adds up the squares of columns, or of their differences.
+            square: Sums the squares of columns, or of the differences of columns.
             of_rows: (rows, columns), the means of rows.
-            within: (rows, ...), the squares of how far each item of a row is from its mean, added up.
+            within: (rows, ...), the sum of squared distances of the items of a row from its mean.
         """
         centres = np.where(self.lone[:, None], of_rows.mean(axis=0), of_rows)
         total = square(self._apart(values, centres))
@@ -231,11 +235,11 @@ class Cells:
         return total
 
     def _apart(self, values: Array, centres: Array) -> Array:
-        """Say how far each cell draws the mean of each column, (items, columns) to (cells, columns)."""
+        """Return the contribution of each cell to the mean, (items, columns) to (cells, columns)."""
         sums = _sum_by(self.part, values, self.shared)
         sums -= centres[self.row] * self.sizes[:, None]
         sums *= self.pull[:, None]
-        # Where no cell lies in several rows, cells are numbered as their parts are.
+        # If no cell lies in several rows, cells and parts have the same numbers.
         return sums if self.cell[-1] == len(sums) - 1 else _sum_by(self.cell, sums)
 
 
@@ -246,8 +250,10 @@ def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, sh
     the degrees of freedom are (trace K)² / trace K².
 
     Args:
-        squares: (parts,), the variance of its sum, if it were not taken from the mean of its row.
-        shares: (parts,), its share of the row, by which that is smaller.
+        cell: (parts,), the cell of each part.
+        row: (parts,), the row of each part.
+        squares: (parts,), the variance of the part's sum around a known mean.
+        shares: (parts,), the part's share of the row: the mean of the row reduces the variance by this share.
 
     Source: Bell & McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
     samples", Survey Methodology 28(2), here for several rows.
@@ -262,9 +268,9 @@ def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, sh
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How sure means are, for each column or each pair of columns.
+    """The variance of the mean of each column, or of the difference of each pair of columns.
 
-    `independent` is what variances would be if items were independent; they are never less.
+    `independent` is the variance for independent items; `variances` are never smaller.
     """
 
     variances: Array
@@ -279,13 +285,19 @@ def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Design:
-    """Items, the rows of a table that they stand in, and the lexicon entries that they share.
+    """Items, their rows in a table, and the lexicon entries that they share.
 
-    `rows` counts from 0 without gaps, (items,), and `places` are those of the items of each; a statistic over
-    several rows weighs each row alike. An item that has no entry for a factor is its own cluster. `fixed` are
-    factors that have too few entries to be regarded as drawn (`FEWEST_LEVELS`); `cells` group items by every
-    combination of the others in which some share a cell: the rest adds nothing to the variance of independent
-    items.
+    A statistic over several rows gives each row the same weight. An item that has no entry for a factor is a
+    cluster by itself.
+
+    Attributes:
+        rows: (items,), the row of each item, counted from 0 without gaps.
+        places: The places of the items of each row.
+        factors: The lexicon entries of the items.
+        clusters: The number of entries of each factor that is a random effect.
+        fixed: Factors with too few entries to be random effects (`FEWEST_LEVELS`).
+        cells: Items grouped by every combination of random factors in which some items share a cell. Other
+            combinations add nothing to the variance of independent items.
     """
 
     rows: NDArray[np.int64]
@@ -315,20 +327,20 @@ class Design:
 
     @property
     def drawn(self) -> NDArray[np.int64]:
-        """The codes of the factors that are drawn, (items, factors)."""
+        """The codes of the factors that are random effects, (items, factors)."""
         return self.factors.codes[:, [name in self.clusters for name in self.factors.names]]
 
     def among(self, counted: NDArray[np.bool_]) -> Design:
-        """Return the design of the items that count; a factor may have too few entries in them."""
+        """Return the design of the items in the mask; a factor may have too few entries in them."""
         return self if counted.all() else Design.of(self.factors.take(counted), self.rows[counted])
 
     def weights(self) -> Array:
-        """Weigh the items of each row alike, and the rows alike; the weights add up to 1."""
+        """Return a weight for each item: equal within a row, equal sums for all rows, 1 in total."""
         sizes = np.bincount(self.rows)
         return 1 / (len(sizes) * sizes[self.rows])
 
     def means(self, values: Array) -> Array:
-        """Return the mean of each column, all rows weighing alike, (items, columns) to (columns,)."""
+        """Return the mean of each column, with equal weight for each row, (items, columns) to (columns,)."""
         means: Array = self._of_rows(values).mean(axis=0)
         return means
 
@@ -336,18 +348,18 @@ class Design:
         return _sum_by(self.rows, values) / np.bincount(self.rows)[:, None]
 
     def spread(self, values: Array, square: Square = of_columns) -> Spread:
-        """Estimate the variance of means over these items, entries drawn anew.
+        """Estimate the variance of means over these items, for new draws of the lexicon entries.
 
-        With one factor that is drawn, the items of an entry move together; with several, the combinations of
-        factors are added and subtracted in turn, as sets are when their union is counted:
+        With one random factor, the items of an entry vary together. With several, the combinations of
+        factors are added and subtracted by inclusion and exclusion:
 
             V = Σ_A (-1)^(|A|+1) Σ_g (Σ_{i in g} ψ_i / √(1 - w_g))²
 
         over the non-empty sets A of factors, with cells g. ψ_i is the weight of an item times its distance
-        from the mean of its row, and w_g the share that a cell has of the row: of G cells that are even,
-        1 / (1 - w) is G / (G - 1). A combination that leaves each item alone is the variance of independent
-        items. A row of one item or one cell shows no distance: there it is taken from the mean over rows,
-        which is rather too large. The degrees of freedom are those of the factor that has fewest.
+        from the mean of its row, and w_g is the share of the cell in the row: for G equal cells, 1 / (1 - w)
+        is G / (G - 1). A combination in which each item is alone gives the variance of independent items. A
+        row of one item or one cell shows no distance. There the distance from the mean over rows is used,
+        which is rather too large. The degrees of freedom are the smallest of all random factors.
 
         Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2),
         section 2.3, equation 2.11; for each of its terms, Bell & McCaffrey 2002, "Bias reduction in standard
@@ -357,7 +369,7 @@ class Design:
         of_rows, n_items = self._of_rows(values), np.bincount(self.rows)
         n_rows = len(of_rows)
         within = self._within_rows(values, square, of_rows)
-        # One item shows no distance from the mean of its row: there it is taken from the mean over rows.
+        # A single item has no distance from the mean of its row: the mean over rows is used instead.
         n_compared = np.where(n_items > 1, n_items, n_rows)
         scale = n_compared / np.maximum(n_compared - 1, 1) / n_items
         of_items = within * scale.reshape(-1, *[1] * (within.ndim - 1))
@@ -374,25 +386,26 @@ class Design:
         return Spread(variances, independent, round(df, 9))
 
     def _within_rows(self, values: Array, square: Square, of_rows: Array) -> Array:
-        """Add up the squares of how far the items of each row are from its mean, (rows, ...)."""
+        """Sum the squared distances of the items of each row from its mean, (rows, ...)."""
         centres = np.where((np.bincount(self.rows) == 1)[:, None], of_rows.mean(axis=0), of_rows)
         distances = zip(self.places, centres, strict=True)
         return np.stack([square(values[items] - centre) for items, centre in distances])
 
     def fewest_words(self) -> float:
-        """Say how many items these are worth at worst: if each entry were wholly right or wholly wrong.
+        """Return the effective sample size in the worst case: each entry is wholly right or wholly wrong.
 
-        Where all verdicts are alike nothing shows how they depend on words, so this is what is assumed. It is
-        the number of entries of the factor with fewest, less where some entries have more weight than others.
+        If all verdicts are equal, nothing shows how they depend on words, so this is assumed. It is the
+        number of entries of the factor with fewest entries, or less if some entries have more weight than
+        others.
         """
         return float(min(worth for _, worth in self.groupings()))
 
     def unseen(self, values: Array) -> Array:
-        """Say how much of the worst is left to assume where few verdicts differ from all others.
+        """Return the least variance to assume, relative to p(1 - p), if few verdicts differ from the others.
 
-        With one of them, or with all of one entry, nothing shows how they depend on words, as if there were
-        none; from two entries on, of equal parts, they do (`FEWEST_SEEN`). What most are is seen row by row,
-        and an entry of n items is as sure as √n.
+        If the verdicts that differ are one, or all of one entry, nothing shows how verdicts depend on words:
+        the worst case is assumed. From two entries with equal parts on, the data show it (`FEWEST_SEEN`). The
+        majority is determined row by row. An entry of n items has the weight √n.
 
         Args:
             values: (items, columns), from 0 to 1 or from -1 to 1.
@@ -409,7 +422,7 @@ class Design:
         return least
 
     def groupings(self) -> Iterator[tuple[NDArray[np.int64], float]]:
-        """Group items by themselves, and by each factor: the cell of each item, and what cells are worth."""
+        """Yield the groupings by item and by each factor: cell of each item, effective sample size."""
         yield np.arange(len(self.rows)), 1 / float((self.weights() ** 2).sum())
         for cells in self.cells:
             if cells.n_factors == 1:
@@ -417,7 +430,7 @@ class Design:
 
 
 def _combinations(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Group items by all combinations of factors in which some share a cell: how many factors, cells."""
+    """Yield each combination of factors in which some items share a cell: number of factors, cells."""
 
     def extend(
         n_factors: int, cells: NDArray[np.int64], first: int

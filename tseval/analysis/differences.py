@@ -1,4 +1,4 @@
-"""Paired differences of models and of means over seeds; intervals and tests clustered by entry."""
+"""Paired differences of models and of means over seeds, with intervals and tests clustered by entry."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ SAME: Outcome = "same verdicts"
 
 @dataclass(frozen=True, slots=True)
 class Difference(Average):
-    """How much more of the same items one model gets right than another, or the mean of one's seeds.
+    """The difference in accuracy of two models, or of two means over seeds, on the same items.
 
-    `p` is the probability of a difference at least as large, in either direction, if they were equally good;
-    `unseen` the standard error if no entry showed a difference: what entries that were not drawn may do.
+    `p` is the two-sided probability of a difference at least as large if the models were equally good.
+    `unseen` is the standard error if no entry showed a difference: it covers entries that were not drawn.
+    `same` is true if the verdicts are the same on every item.
     """
 
     df: float
@@ -41,8 +42,8 @@ class Difference(Average):
     def p_beyond(self, margin: float) -> float:
         """Test whether the difference may be as large as a margin, by two one-sided tests.
 
-        Of G entries none may be of a kind that one model lacks, though such a kind is not rare. So the
-        standard error is never taken for less than if no difference had been seen at all.
+        The G entries may by chance include none of a kind on which the models differ. So the standard error
+        is never smaller than the standard error for models without any observed difference.
 
         Source: Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach
         for assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and
@@ -53,11 +54,11 @@ class Difference(Average):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known of a pair of models, among all pairs of a table: corrected p, and a word.
+    """The result for a pair of models, among all pairs of a table: corrected p and a word.
 
-    The word is of the first model: `same verdicts` where the two have no other on any item; `equivalent`
-    where any difference is smaller than the margin, though there may be one; else `better` or `worse` where
-    there is one; else `undecided`.
+    The word is about the first model. It is `same verdicts` if the two agree on every item; `equivalent` if
+    the difference is smaller than the margin (it need not be 0); else `better` or `worse` if there is a
+    difference; else `undecided`.
     """
 
     p_holm: float
@@ -66,7 +67,7 @@ class Comparison:
 
 
 def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
-    """Set all pairs of models against each other by what they get right, (items, models)."""
+    """Compare all pairs of models by what they get right, (items, models)."""
     return differences_of_seeds([column[:, None] for column in correct.T], design)
 
 
@@ -75,11 +76,11 @@ def paired_errors(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Estimate the standard error of the difference between any two models.
 
-    Entries are drawn anew; the variance is never less than if items were independent, where it is that of
-    the paired t-test, and never less than what entries that were not drawn may do (`tseval.analysis.unseen`).
+    The errors are for new draws of entries. The variance is never less than that of independent items (the
+    paired t-test), and never less than entries that were not drawn may add (`tseval.analysis.unseen`).
 
     Args:
-        values: (items, models), what each model gets right, or in which share of its seeds.
+        values: (items, models), 1 where a model is right, 0 where it is wrong, or the share of right seeds.
 
     Returns:
         Means, (models,); the standard errors of their differences and the degrees of freedom of these,
@@ -91,17 +92,17 @@ def paired_errors(
     seen = spread.variances
     least, df_of_least = hidden_variances(values, seen, often, design, spread.df)
     variances = np.maximum(seen, least)
-    # What is assumed beyond what was seen has degrees of freedom of its own (Satterthwaite).
+    # The part that is assumed has other degrees of freedom than the observed part (Satterthwaite).
     squares = seen**2 / spread.df + (variances - seen) ** 2 / df_of_least
     df = np.divide(variances**2, squares, out=np.full_like(squares, spread.df), where=squares > 0)
     df[variances == seen] = spread.df
-    for matrix, nothing in ((variances, 0), (df, spread.df)):  # of a model and itself
+    for matrix, nothing in ((variances, 0), (df, spread.df)):  # a model compared with itself
         np.fill_diagonal(matrix, nothing)
     return means, np.sqrt(variances), df
 
 
 def judge_differences(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
-    """Say in a word what is known of each pair of a table, at one error rate for all pairs together.
+    """Summarise each pair of a table in a word, with one error rate for all pairs together.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
@@ -120,7 +121,7 @@ def judge_differences(pairs: Sequence[Difference], margin: float) -> list[Compar
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Correct several p for their number, step by step from the smallest; the order is kept."""
+    """Correct p values for their number by Holm's method; the order is kept."""
     adjusted, largest = [0.0] * len(p), 0.0
     for step, place in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         largest = max(largest, min(1.0, (len(p) - step) * p[place]))
@@ -139,8 +140,8 @@ def _word(value: float, p: float, beyond: float) -> Outcome:
 def average(values: NDArray[np.float64], design: Design) -> Average | None:
     """Estimate a mean over items that share words.
 
-    Entries are drawn anew; the variance is never less than if items were independent, where the interval is
-    that of the t-test.
+    The interval is for new draws of entries. The variance is never less than that of independent items, for
+    which the interval is that of the t-test.
     """
     known = ~np.isnan(values)
     if not known.any():
@@ -154,7 +155,7 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
 
 
 def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean over seeds, (rows, seeds) to (rows,), and the standard deviation between several."""
+    """Return the mean over seeds, (rows, seeds) to (rows,), and the standard deviation (NaN for one seed)."""
     several = values.shape[1] > 1
     return values.mean(axis=1), values.std(axis=1, ddof=1) if several else np.full(len(values), nan)
 
@@ -170,10 +171,10 @@ class SeedMean(Average):
 def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
     """Average over seeds, with an interval for other seeds and other lexicon entries.
 
-    Its variance is that between seeds, by the number of seeds, and that of each item's mean over seeds,
-    clustered by entry. How seeds differ on single entries is part of both, so the interval is rather too
-    wide than too narrow. The quantiles of both are mixed as their variances are, and the degrees of freedom
-    those that have this quantile.
+    The variance is the sum of two: the variance between seeds divided by their number, and that of the items'
+    means over seeds, clustered by entry. Both contain how seeds differ on single entries, so the interval is
+    rather too wide than too narrow. The quantiles of both are combined in proportion to their variances. The
+    degrees of freedom are those with this combined quantile.
 
     Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k populations
     when the population variances are not equal", Sankhya 22.
@@ -201,9 +202,11 @@ class PairedMeans:
     """The differences between the means of all pairs of architectures, in the order of `combinations`.
 
     Attributes:
-        means: (architectures,), what each gets right.
-        value: (pairs,), how much more the first of a pair gets right; so are its standard error, degrees of
-            freedom, and the p of a difference at least as large if both were equally good.
+        means: (architectures,), the accuracy of each.
+        value: (pairs,), the accuracy of the first architecture of a pair minus that of the second.
+        se: (pairs,), the standard errors of the differences.
+        df: (pairs,), their degrees of freedom.
+        p: (pairs,), the probability of a difference at least as large if both were equally good.
         unseen: The standard error of a difference if no entry showed one.
     """
 
@@ -216,16 +219,16 @@ class PairedMeans:
 
 
 def compare_means(architectures: Sequence[NDArray[np.bool_]], design: Design) -> PairedMeans:
-    """Set all pairs of architectures against each other, by their means over seeds.
+    """Compare all pairs of architectures by their means over seeds.
 
-    Intervals and tests are for other seeds and other entries. The variance of a difference is that of the
-    items' means over seeds, clustered by entry, and for each of the two that between its seeds, by their
-    number. The degrees of freedom are Satterthwaite's, of entries and of the fewer seeds: with those of all
-    seeds of the two, too much is told apart where seeds differ much. Of an architecture with one seed nothing
-    is known of others: what is told is of this very model.
+    Intervals and tests are for other seeds and other entries. The variance of a difference is the sum of
+    three: that of the items' means over seeds, clustered by entry, and for each of the two the variance
+    between its seeds divided by their number. The degrees of freedom are Satterthwaite's, of entries and of
+    the smaller number of seeds. With those of all seeds of the two, the test finds too many differences if
+    seeds differ much. If an architecture has one seed, the result is about this model, not about other seeds.
 
     Args:
-        architectures: What each gets right, (items, seeds).
+        architectures: Which items each gets right, (items, seeds).
 
     Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
     Bulletin 2(6).
@@ -256,7 +259,7 @@ def compare_means(architectures: Sequence[NDArray[np.bool_]], design: Design) ->
 def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:
     """Return the difference of each pair of architectures (`compare_means`), with intervals."""
     compared = compare_means(architectures, design)
-    # What all seeds of an architecture say alike, item by item; None where they differ.
+    # The verdicts of an architecture if all its seeds agree on every item; else None.
     alike = [own[:, 0].tobytes() if (own == own[:, :1]).all() else None for own in architectures]
     found = []
     columns = (column.tolist() for column in (compared.value, compared.se, compared.df, compared.p))

@@ -1,7 +1,7 @@
-"""Estimates that are computed once and kept on disk, by a digest of what they follow from.
+"""A disk cache of estimates, keyed by a digest of their inputs.
 
-A leaderboard with a hundred entries needs 40,000 estimates, of which a new entry changes none: each follows
-from what one model got right and from the items, and from nothing else.
+A leaderboard with a hundred entries needs 40,000 estimates. A new entry changes none of them, because each
+depends only on the items and on what one model got right.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
 
 class Kept:
-    """Estimates by the digest of what they follow from."""
+    """Estimates by the digest of their inputs."""
 
     def __init__(self, known: dict[str, Any]) -> None:
         self.known, self.used = known, dict[str, Any]()
         self._head = f"{version('tseval')} {confidence_level()}".encode()
-        # By identity: models share the designs of rows. A design goes when nothing else holds it.
+        # Keyed by identity, because models share the designs of rows. The weak reference lets a design be
+        # freed.
         self._digests: dict[int, tuple[ref[Design], bytes]] = {}
 
     def key(self, verdicts: tuple[NDArray[np.bool_], NDArray[np.bool_]], design: Design) -> str:
-        """Return the digest of what an estimate follows from."""
+        """Return the digest of the inputs of an estimate."""
         bits = (np.packbits(column).tobytes() for column in verdicts)
         return sha256(self._head + self._digest(design) + b"".join(bits)).hexdigest()[:40]
 
@@ -45,7 +46,7 @@ class Kept:
         return key in self.used or key in self.known
 
     def take(self, key: str, computed: list[Any] | None) -> list[Any] | None:
-        """Return the fields of an estimate: those of an earlier command, or else those computed now."""
+        """Return the fields of an estimate: those in the cache, or else those computed now."""
         if key not in self.used:
             self.used[key] = self.known.get(key, computed)
         return self.used[key]  # type: ignore[no-any-return]
@@ -66,10 +67,10 @@ kept_estimates: ContextVar[Kept | None] = ContextVar("kept_estimates", default=N
 
 @contextmanager
 def estimates_kept(name: str) -> Iterator[None]:
-    """Take estimates in this block from the cache, and leave there those that it uses.
+    """Read the estimates of this block from the cache, and write the estimates that it uses back.
 
-    `name` says what they are of, such as a leaderboard. Without a cache that can be read or written, all are
-    computed.
+    `name` names the cache file, such as a leaderboard. If the cache cannot be read or written, all estimates
+    are computed.
     """
     file = cache_folder() / "estimates" / f"{sha256(name.encode()).hexdigest()[:32]}.json"
     known: dict[str, Any] = {}

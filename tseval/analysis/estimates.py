@@ -1,4 +1,4 @@
-"""Estimates: an accuracy or a mean, and how sure it is where items share words."""
+"""Estimates: an accuracy or a mean, with an interval that takes shared words into account."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from tseval.analysis.design import Array, Design
 
-    Verdicts = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # of one model: which are correct, and decidable
+    Verdicts = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # of one model: correct, decidable
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """A mean over items, or over rows, each counted once, and how sure it is.
+    """A mean over items, or over rows that count once each, with its standard error and interval.
 
-    Error and interval are no numbers where nothing shows how items vary: all are alike, or there is one. `df`
-    is None for the normal quantile, where items are independent. `clusters` are factors whose entries are
-    regarded as drawn, with their numbers of entries, `fixed` those with too few for that.
+    Error and interval are NaN if nothing shows how items vary: all are equal, or there is one. `df` is None
+    if items are independent (normal quantile). `clusters` are the random factors with their numbers of
+    entries; `fixed` are the factors with too few entries.
     """
 
     value: float
@@ -43,7 +43,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Average):
-    """An accuracy, and how many independent items these are worth; se is 0 where verdicts are alike."""
+    """An accuracy and its effective sample size `n_eff`; `se` is 0 if all verdicts are equal."""
 
     n_eff: float
 
@@ -51,7 +51,7 @@ class Estimate(Average):
 def in_columns(
     found: Iterable[object | None], names: Sequence[str], index: pd.Index[int] | None = None
 ) -> pd.DataFrame:
-    """Tabulate what has these names, the last two `clusters` and `fixed`; missing where there is nothing."""
+    """Tabulate attributes of objects, the last two `clusters` and `fixed`; None gives missing values."""
     rows = [tuple(getattr(one, name, None) for name in names) for one in found]
     return pd.DataFrame(rows, index, [*names]).astype(dict.fromkeys(names[:-2], "float64"))
 
@@ -59,22 +59,22 @@ def in_columns(
 def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate | None:
     """Estimate the accuracy of a row, or the mean over rows, each counted once.
 
-    Items are a sample of all that their lexicon could have made: the interval is for accuracy with other
-    entries of the same kind. It is Wilson's, for as many items as these are worth, n_eff = p(1 - p) / V,
-    with the quantile of t for the degrees of freedom of V (`Design.spread`); never narrower than if items
-    were independent. Where all verdicts are alike V is 0, and the items are worth `Design.fewest_words`;
-    and hardly more where the few that differ are of one entry (`Design.unseen`).
+    Items are a sample of all items that their lexicon can make: the interval is for accuracy with other
+    entries of the same kind. It is Wilson's interval with the effective sample size n_eff = p(1 - p) / V and
+    the quantile of t for the degrees of freedom of V (`Design.spread`). It is never narrower than for
+    independent items. If all verdicts are equal, V is 0, and n_eff is `Design.fewest_words`. If the few
+    verdicts that differ belong to one entry, n_eff is hardly larger (`Design.unseen`).
 
     Returns:
-        None where no item is decidable.
+        None if no item is decidable.
     """
     return estimate_models([(correct, decidable)], design)[0]
 
 
 def estimate_models(models: Sequence[Verdicts], design: Design) -> list[Estimate | None]:
-    """Estimate the accuracy of each model, as `estimate` does, from its correct and its decidable items.
+    """Estimate the accuracy of each model from its correct and its decidable items, as `estimate` does.
 
-    Models for which the same items are decidable are estimated together, which takes a tenth of the time.
+    Models with the same decidable items are estimated together, which takes a tenth of the time.
     """
     kept = kept_estimates.get()
     if kept is None:
@@ -91,7 +91,7 @@ def estimate_models(models: Sequence[Verdicts], design: Design) -> list[Estimate
 
 
 def _estimate_together(models: Sequence[Verdicts], design: Design) -> list[Estimate | None]:
-    """Estimate models; those of which the same items are decidable share what is summed over items."""
+    """Estimate models; models with the same decidable items share the sums over items."""
     found: list[Estimate | None] = [None] * len(models)
     decidable_alike: dict[bytes, list[int]] = {}
     for place, (_, decidable) in enumerate(models):
@@ -109,11 +109,11 @@ def _estimate_together(models: Sequence[Verdicts], design: Design) -> list[Estim
     return found
 
 
-_AT_ONCE = 1 << 20  # values of several models that are held in memory at the same time
+_AT_ONCE = 1 << 20  # values of several models in memory at the same time
 
 
 def _fields(known: Estimate | None) -> list[object] | None:
-    """Return the fields of an estimate as a file of JSON can hold them, exactly."""
+    """Return the fields of an estimate in a form that JSON stores exactly."""
     if known is None:
         return None
     return [
@@ -145,13 +145,13 @@ def _estimates(values: Array, design: Design) -> Iterator[Estimate]:
 
 
 def worth(values: Array, variance: float, design: Design) -> float:
-    """Say how many independent items would give a share this variance, and as many as words allow at most.
+    """Return the effective sample size of a share with this variance, limited by the number of words.
 
-    `values`, (items, 1), say how far each is right, 0 to 1; the variance is 0 where all are alike.
+    `values`, (items, 1), say how far each item is right, 0 to 1. The variance is 0 if all values are equal.
     """
     return _worth(float(design.means(values)[0]), variance, float(design.unseen(values)[0]), design)
 
 
 def _worth(share: float, variance: float, unseen: float, design: Design) -> float:
-    """Say the same from the share, and from what is left to assume (`Design.unseen`)."""
+    """Return the effective sample size from the share and the least variance (`Design.unseen`)."""
     return 1 / max(variance / (share * (1 - share)), unseen) if variance else design.fewest_words()

@@ -1,4 +1,4 @@
-"""Features of items: which a suite has, and the items that have given values."""
+"""Features of items: checks that a suite has them, and selection of items by their values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def check_features(suite: Suite, by: str | Sequence[str]) -> None:
-    """Refuse features that a suite does not have, before anything is scored."""
+    """Raise an error for features that a suite does not have, before anything is scored."""
     refuse_unknown_features(as_names(by), {name for case in suite.cases for name in case.feature_names})
 
 
 def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
-    """Refuse features that are not among the columns of verdicts."""
+    """Raise an error for features that are not among the columns of verdicts."""
     features = [name for name in columns if name not in NOT_FEATURES]
     for feature in by:
         if feature not in features:
@@ -34,9 +34,9 @@ _SHOWN = 12
 
 
 def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """Keep the verdicts that have the given values of features, or of `case`, as they are printed.
+    """Keep the verdicts with the given values of features, or of `case`, written as they are printed.
 
-    All must hold, and of one feature that is named several times one of its values.
+    All features must match. If a feature is named several times, one of its values must match.
     """
     kept = verdicts
     for name in dict.fromkeys(name for name, _ in where):
@@ -62,12 +62,12 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
 
 
 def entry_columns(verdicts: pd.DataFrame) -> list[str]:
-    """Name the columns of lexical factors, `verb.entry` and the like."""
+    """Return the columns of lexical factors, such as `verb.entry`."""
     return [str(name) for name in verdicts.columns if str(name).endswith(ENTRY)]
 
 
 def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
-    """Refuse an analysis of features that the suite does not have."""
+    """Raise an error if an analysis needs features that the suite does not have."""
     features = [str(name) for name in verdicts.columns if name not in NOT_FEATURES]
     for name in names:
         if name not in features or verdicts[name].isna().all():

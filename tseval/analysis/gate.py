@@ -1,4 +1,4 @@
-"""Has a model lost accuracy? One-sided tests of drops beyond a margin, and what they could have found."""
+"""One-sided tests of whether a model lost accuracy beyond a margin, with the drops they can detect."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def row_drops(
 
     Returns:
         One line for each row and, if there are several rows, one for their mean (`ALL_ROWS`), each row
-        counted once. The columns are those of `ROW` and `GATE_COLUMNS`; the corrected ones and `outcome` are
-        still missing (`judged`). With d the difference new - old, its standard error clustered by lexicon
-        entry, `p_drop` tests d >= -m against a larger drop, and `p_no_drop` tests d <= -m against a smaller
-        one. For the second, the standard error is at least that of entries that were not drawn
+        counted once. The columns are those of `ROW` and `GATE_COLUMNS`; the corrected columns and `outcome`
+        are still missing (`judged`). Let d be the difference new - old, with its standard error clustered by
+        lexicon entry. `p_drop` tests d >= -m against a larger drop, `p_no_drop` tests d <= -m against a
+        smaller one. For the second, the standard error includes at least the entries that were not drawn
         (`tseval.analysis.unseen`). `n_only_old` counts the items that only the old model can decide.
 
     Raises:
-        RunError: The margin is no difference of accuracies.
+        RunError: The margin is not a difference of accuracies.
 
     Source: Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach for
     assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics.
@@ -69,7 +69,7 @@ def row_drops(
         )
     keys, row_of = row_places(old, ())
     chosen = [*range(len(keys))] if rows is None else [*rows]
-    # `differences` looks up the rows of a mean by their places, so single rows come first and complete.
+    # `differences` finds the rows of a mean by their number, so all single rows must come first.
     over = [*([row] for row in range(len(keys))), *([chosen] if len(chosen) > 1 else [])]
     marked = {"new": marks(new), "old": marks(old)}
     found = differences(marked, (Factors.of_paired([old, new]), row_of, over), [("new", "old")])["new", "old"]
@@ -119,13 +119,12 @@ def _tested(found: Difference | None, max_drop: float) -> dict[str, float]:
 def judged(lines: pd.DataFrame, max_drop: float) -> pd.DataFrame:
     """Correct the tests of all lines and judge each.
 
-    The rows, of all suites together, are one family of tests, the means over rows are another one (Holm
-    1979).
+    All rows, of all suites together, are one family of tests; the means over rows are another (Holm 1979).
 
-    `outcome` is `dropped` if the drop is significantly larger than the margin, `no drop` if it is
-    significantly smaller, `no drop found` if the items cannot tell, `not compared` if no item is decidable
-    for both models. `detectable` is the smallest drop that these items would show four times in five, at the
-    error rate of the strictest of the tests; missing if the accuracy cannot fall so far.
+    `outcome` is `dropped` if the drop is significantly larger than the margin, and `no drop` if it is
+    significantly smaller. It is `no drop found` if neither test is significant, and `not compared` if no item
+    is decidable for both models. `detectable` is the smallest drop that these items would show four times in
+    five, at the error rate of the strictest test. It is missing if the accuracy cannot fall by this much.
 
     Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5).
     """
@@ -139,7 +138,7 @@ def judged(lines: pd.DataFrame, max_drop: float) -> pd.DataFrame:
             strictest = error_rate() / len(tested)
             found = lines.loc[tested, ["se", "df", "old"]].to_numpy(float)
             drops = [(max_drop + _detectable(se, df, strictest), old) for se, df, old in found]
-            # Nothing can fall by more than it is.
+            # An accuracy cannot fall below 0.
             lines.loc[tested, "detectable"] = [drop if drop <= old else nan for drop, old in drops]
     corrected = lines[["p_drop_holm", "p_no_drop_holm"]].to_numpy(float)
     lines["outcome"] = [_outcome(*both) for both in corrected]

@@ -1,17 +1,17 @@
-"""EW and MW of the rows of a table, and how sure they are with other subjects and other verbs.
+"""EW and MW of the rows of a table, with intervals for other subjects and other verbs.
 
-Both are means over contexts and over lemmas. Contexts share nouns, and all contexts share the lemmas, so two
-crossed factors are drawn: with V_S the variance of the mean over contexts, clustered by their words
-(`Design.spread`), and V_L that over lemmas,
+Both are means over contexts and over lemmas. Contexts share nouns, and all contexts share the lemmas, so
+there are two crossed random factors. Let V_S be the variance of the mean over contexts, clustered by their
+words (`Design.spread`), and V_L the variance over lemmas:
 
     V = V_S + V_L,    V_L = Σ_l (ψ_l / (1 - h_l))²
 
-h_l is the weight of a lemma in the score, the mean over contexts of 1 / L (EW) or of its share of the
-probability (MW), and ψ_l by how much it moves the mean: the mean over contexts of its weight times how far it
-is from the score. A few verbs, such as *is*, have most of the probability. So the degrees of freedom are not
-L - 1 but 1 / Σ h² - 1, the number of even lemmas that would count as much, or those of V_S if they are fewer.
-What both factors have in common is not subtracted, which makes intervals a little too wide rather than too
-narrow.
+h_l is the weight of a lemma in the score: the mean over contexts of 1 / L (EW) or of the lemma's share of the
+probability (MW). ψ_l is the influence of the lemma on the score: the mean over contexts of its weight times
+its distance from the score. A few verbs, such as *is*, have most of the probability. So the degrees of
+freedom are not L - 1 but 1 / Σ h² - 1, the number of lemmas with equal weights that would count as much; or
+those of V_S if they are fewer. The part that both factors share is not subtracted, so intervals are a little
+too wide rather than too narrow.
 
 Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2); for leaving
 out the common part, Davezies, D'Haultfoeuille & Guyonvarch 2021, "Empirical process results for exchangeable
@@ -55,23 +55,23 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 
-# What tables tell of both measures.
+# The measures in tables.
 MEASURES = (EW, MW)
 INFLECTED = tuple(f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high", "_se"))
 
 
 @dataclass(frozen=True, slots=True)
 class InflectedContexts:
-    """The distinct contexts of each row of a table, with the numbers of all lemmas after them.
+    """The distinct contexts of each row of a table, with the log-probabilities of all lemmas after them.
 
     Attributes:
-        row: Row of the table that a context stands in, counted from 0, (contexts,).
+        row: The row of the table for each context, counted from 0, (contexts,).
         place: Its row among the scored sentences, (contexts,).
         singular: Whether the singular form is right, (contexts,).
-        factors: Lexicon entries of its words, (contexts, factors): none of the published verb's.
-        forms: What the model says of forms after all contexts.
-        lemmas: Places of the forms of all lemmas that the model knows, (lemmas, 2).
-        listed: Which lemmas of the list these are, (lemmas,).
+        factors: Lexicon entries of its words, (contexts, factors), without those of the published verb.
+        forms: The model's log-probabilities of forms after all contexts.
+        lemmas: Places of the two forms of all lemmas that the model knows, (lemmas, 2).
+        listed: The places of these lemmas in the list, (lemmas,).
     """
 
     row: NDArray[np.int64]
@@ -90,7 +90,7 @@ class InflectedContexts:
         forms: ContextForms,
         pairs: Sequence[tuple[str, str]],
     ) -> InflectedContexts:
-        """Find the contexts of verdicts, (verdicts,), whose rows of the table are given."""
+        """Find the contexts of verdicts; `rows` has the row of the table for each verdict, (verdicts,)."""
         lemmas = Lemmas.of(pairs)
         places = forms.find(verdicts[WORDS_BEFORE].tolist())
         singular = (verdicts[NUMBER] == SINGULAR).to_numpy(bool)
@@ -110,12 +110,12 @@ class InflectedContexts:
         )
 
     def tiles(self) -> Iterator[tuple[slice, RightAndWrong]]:
-        """Yield the log-probabilities of right and wrong forms, some contexts at a time."""
+        """Yield the log-probabilities of right and wrong forms, for some contexts at a time."""
         for here in self._slices():
             yield here, self._parted(self.forms.logprobs(self.place[here]), here)
 
     def tiles_with_masses(self) -> Iterator[tuple[slice, RightAndWrong, RightAndWrong]]:
-        """Yield the same, and the probability of all that is more probable than each form."""
+        """Yield the same, and the probability of all tokens that are more probable than each form."""
         for here in self._slices():
             numbers = self.forms.logprobs(self.place[here]), self.forms.before(self.place[here])
             yield here, *(self._parted(values, here) for values in numbers)  # type: ignore[misc]
@@ -129,7 +129,7 @@ class InflectedContexts:
 
 
 def _of_contexts(factors: Factors, context: NDArray[np.int64], first: NDArray[np.int64]) -> Factors:
-    """Keep the factors that each context has one entry of; those of the published verb have several."""
+    """Keep the factors with one entry per context; those of the published verb have several."""
     n_contexts = len(first)
     constant = [
         place
@@ -141,12 +141,12 @@ def _of_contexts(factors: Factors, context: NDArray[np.int64], first: NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Scores of contexts, and by how much each lemma moves the score of each row.
+    """Scores of contexts, and the influence of each lemma on the score of each row.
 
     Attributes:
         values: Score of each context, (contexts,).
-        moved: By how much each lemma moves the sum over the contexts of a row, (rows, lemmas).
-        weights: Its weight in that sum, (rows, lemmas).
+        moved: The influence of each lemma on the sum over the contexts of a row, (rows, lemmas).
+        weights: The weight of each lemma in that sum, (rows, lemmas).
     """
 
     values: Values
@@ -155,7 +155,7 @@ class Votes:
 
 
 def count_votes(contexts: InflectedContexts) -> dict[str, Votes]:
-    """Score all contexts, EW and MW, with the part of each lemma."""
+    """Score all contexts by EW and MW, with the influence of each lemma."""
     n_rows, n_lemmas = int(contexts.row.max(initial=-1)) + 1, len(contexts.lemmas)
     values = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
     moved, weights = ({name: np.zeros((n_rows, n_lemmas)) for name in MEASURES} for _ in range(2))
@@ -175,10 +175,10 @@ def count_votes(contexts: InflectedContexts) -> dict[str, Votes]:
 
 
 def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int]) -> Average | None:
-    """Estimate the mean over rows, each counted once, of the scores of their contexts.
+    """Estimate the mean over rows of the scores of their contexts; each row counts once.
 
     Returns:
-        None where no context was scored, or the model knows no lemma.
+        None if no context was scored, or if the model knows no lemma.
     """
     inside = np.isin(contexts.row, rows) & ~np.isnan(votes.values)
     if not inside.any():
@@ -201,7 +201,7 @@ def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int
 
 
 def _of_lemmas(moved: Values, weights: Values) -> tuple[float, float]:
-    """Return the variance over lemmas, and its degrees of freedom: few where few have most weight."""
+    """Return the variance over lemmas and its degrees of freedom, few if few lemmas have most weight."""
     if len(moved) == 1:  # nothing shows how lemmas vary
         return 0.0, 1.0
     variance = float(((moved / np.maximum(1 - weights, 1 / len(moved))) ** 2).sum())
@@ -228,7 +228,7 @@ def scores_at_mass(contexts: InflectedContexts, mass: float, *, least: bool) -> 
 
 
 def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
-    """Return in what share of contexts each lemma is right, and its share of the probability, (lemmas,).
+    """Return the share of contexts in which each lemma is right, and its probability share, (lemmas,).
 
     Both are means over the rows of the table, each counted once.
     """
@@ -244,10 +244,10 @@ def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
 
 
 def compared_verbs(lexicon: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Return the verbs of a list as a manifest holds it: singular form, plural form, count.
+    """Parse the verbs in a manifest: singular form, plural form, count.
 
     Raises:
-        RunError: A row is not of that form.
+        RunError: A row does not have this form.
     """
     verbs = []
     for row in lexicon:

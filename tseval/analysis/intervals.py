@@ -1,6 +1,6 @@
-"""The confidence level, and the intervals that follow from it: Student's t and Wilson's score interval.
+"""The confidence level, and intervals at this level: Student's t and Wilson's score interval.
 
-Every interval, every test and every set of possible ranks takes its level from here: `confidence_level`.
+Every interval, every test and every set of possible ranks uses the level of `confidence_level`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The level of all intervals unless a user asks for another one.
+# The level of all intervals, unless a user names another level.
 LEVEL = 0.95
-# The quantile of the normal distribution for LEVEL. scipy takes longer to import than a table to print.
+# The quantile of the normal distribution for LEVEL. To import scipy takes longer than to print a table.
 _NORMAL_QUANTILE = 1.959963984540054
 
 _level = ContextVar("confidence level", default=LEVEL)
@@ -48,22 +48,22 @@ def at_confidence(level: float) -> Iterator[None]:
 
 
 def confidence_level() -> float:
-    """Return the share of samples in which an interval holds the truth."""
+    """Return the share of samples in which an interval contains the true value."""
     return _level.get()
 
 
 def confidence_percent() -> str:
-    """Return the confidence level as it is printed, such as 95%."""
+    """Return the confidence level in the form for print, such as 95%."""
     return f"{100 * confidence_level():.10g}%"
 
 
 def error_rate() -> float:
-    """Return the share of samples in which a test may find a difference where there is none."""
+    """Return the share of samples in which a test finds a difference although there is none."""
     return round(1 - confidence_level(), 12)
 
 
 def error_percent() -> str:
-    """Return the error rate as it is printed, such as 5%."""
+    """Return the error rate in the form for print, such as 5%."""
     return f"{100 * error_rate():.10g}%"
 
 
@@ -73,7 +73,7 @@ def upper_end() -> float:
 
 
 def quantile(df: float | None) -> float:
-    """Return the distance from 0 within which Student's t lies as often as the confidence level says.
+    """Return the upper end of the central interval of Student's t at the confidence level.
 
     Args:
         df: Degrees of freedom; None for the normal distribution.
@@ -82,7 +82,8 @@ def quantile(df: float | None) -> float:
         return _NORMAL_QUANTILE
     from scipy.special import ndtri, stdtrit  # noqa: PLC0415 - slow to import
 
-    # Its last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
+    # The last bits depend on the mathematical library. With twelve decimals, tables are equal on all
+    # machines.
     return round(float(ndtri(upper_end()) if df is None else stdtrit(df, upper_end())), 12)
 
 
@@ -93,7 +94,7 @@ def upper_tail(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.fl
 def upper_tail(
     t: float | NDArray[np.float64], df: float | NDArray[np.float64]
 ) -> float | NDArray[np.float64]:
-    """Return the probability of a larger t, exact far out too; of a number, or of each number of a column."""
+    """Return the probability of a larger t, for a number or an array; exact also in the far tail."""
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
     found = stdtr(df, -t)
@@ -103,11 +104,11 @@ def upper_tail(
 def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:
     """Return the ends of Wilson's interval of a share, for any number of items and any quantile.
 
-    It holds the shares π from which p lies no further than the quantile times √(π(1 - π)/n).
+    It contains every share π whose distance from p is at most the quantile times √(π(1 - π)/n).
 
-    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA
-    22(158); in the order of operations of scipy's `binomtest`, with which it agrees to the last bit.
-    `scipy.stats` itself takes longer to import than a table to print.
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA 22(158).
+    The order of operations is that of scipy's `binomtest`, so both agree to the last bit. To import
+    `scipy.stats` takes longer than to print a table.
     """
     scale = 2 * (n + quantile**2)
     centre = (2 * n * p + quantile**2) / scale

@@ -1,4 +1,4 @@
-"""Means and ranks over the rows of a table: exact, so that truncated digits are never off by rounding."""
+"""Means and ranks over the rows of a table, computed exactly, so that truncated digits are right."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Rank the models, which are columns, in each row: standard competition ranking, 1 is best.
 
-    Equal accuracies share the smallest rank, and the rank after them is skipped (1, 2, 2, 4). A model without
-    a value is None and so is not counted among those that are better.
+    Models with equal accuracies share the smallest rank, and the next ranks are skipped (1, 2, 2, 4). A model
+    without a value gets None and does not affect the ranks of others.
     """
     ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
     return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
@@ -30,22 +30,22 @@ def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
 
 
 def mean(values: pd.DataFrame) -> list[Fraction | None]:
-    """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
+    """Average each column exactly and unweighted; None if a value is missing or there are no rows."""
     known = [[value for value in values[name] if value is not None] for name in values.columns]
     return [sum(own, Fraction(0)) / len(own) if own and len(own) == len(values) else None for own in known]
 
 
 def cut(value: Fraction, decimals: int) -> Fraction:
-    """Cut a number to some decimals without rounding, as the published values are: 0.979 to 0.97."""
+    """Truncate a number to some decimals, as the published values are: 0.979 to 0.97."""
     scale = 10**decimals
     return Fraction(value.numerator * scale // value.denominator, scale)
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The unweighted mean accuracy and rank of every model over a set of rows, given by their places.
+    """The unweighted mean accuracy and rank of every model over a set of rows, given by row number.
 
-    None for a model that lacks one of them; `estimates` say how sure mean accuracies are.
+    A model without a value in one of the rows has None; `estimates` have the intervals of mean accuracies.
     """
 
     over: str
@@ -61,12 +61,12 @@ class Mean:
 
 
 def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | None = None) -> tuple[Mean, ...]:
-    """Average accuracies and ranks over sets of rows, each row counting once whatever its size.
+    """Average accuracies and ranks over sets of rows; each row counts once, for any number of items.
 
-    A model, a column, that lacks a row has no mean over a set that holds it, and takes it from no other
-    model: these are averaged over all rows of the set. A division with a single set (one phenomenon, say) is
-    left out, as its mean is the mean over all rows; the last mean is over all rows. Ranked is by accuracy,
-    unless said otherwise.
+    If a model (a column) lacks a row, it has no mean over the sets that contain the row; the means of other
+    models do not change. A division with a single set, such as one phenomenon, is left out, because its mean
+    is the mean over all rows. The last mean is over all rows. Ranks are by accuracy, unless `ranked` is
+    given.
     """
     ranks = rank_rows(accuracy if ranked is None else ranked)
     return tuple(

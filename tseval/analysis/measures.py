@@ -1,4 +1,4 @@
-"""What is no accuracy: effects of designs in bits, correlations with ratings."""
+"""Measures other than accuracy: effects of designs in bits, and correlations with ratings."""
 
 from __future__ import annotations
 
@@ -31,47 +31,47 @@ if TYPE_CHECKING:
 NATS_PER_BIT = log(2)
 EFFECT = ("effect", "effect_low", "effect_high", "effect_se")
 CONDITION, REGION = "condition", "region"
-# What is told of an average, as `Average` has it.
+# The columns of an average, named as in `Average`.
 AVERAGED = ("value", "low", "high", "se", "df", "n_items", "clusters", "fixed")
 
 
 def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
-    """Return by how many bits each verdict's prediction holds, negative where it does not, (verdicts,).
+    """Return the effect of each verdict in bits, negative if the prediction fails, (verdicts,).
 
-    That is what should be greater less what should be smaller: of `a.x < b.x` the surprisal of `b.x` less
-    that of `a.x`, and of a comparison of two differences the difference of these. Not a number where a
-    prediction is no single `<` or `>`, or could not be decided.
+    The effect is the side predicted to be greater minus the side predicted to be smaller. For `a.x < b.x` it
+    is the surprisal of `b.x` minus that of `a.x`; differences are compared in the same way. It is NaN if the
+    prediction is not a single `<` or `>`, or if the verdict is undecidable.
     """
     nats = (verdicts["better_score"] - verdicts["worse_score"]).to_numpy(np.float64, na_value=np.nan)
     return np.where(verdicts["undecidable"].to_numpy(bool), np.nan, nats / NATS_PER_BIT)
 
 
 def with_effects(rows: pd.DataFrame, answers: Correctness, bits: NDArray[np.float64]) -> pd.DataFrame:
-    """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, and how sure it is."""
+    """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, with its interval."""
     found = (average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors))
     averages = in_columns(found, AVERAGED, rows.index)[["value", "low", "high", "se"]]
     return rows.join(averages.set_axis([*EFFECT], axis=1))
 
 
 def mean_effects(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Average the effect of each prediction, in bits: the columns of `ROW` and of `AVERAGED`."""
+    """Average the effect of each prediction, in bits; the columns are those of `ROW` and `AVERAGED`."""
     return _averages(verdicts, effects(verdicts), ROW)
 
 
 def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Average the surprisal of each region under each condition, over items that some prediction decides.
+    """Average the surprisal of each region under each condition, over items with a decidable prediction.
 
     Returns:
         A row for each construction, region and condition: the columns of `ROW` but the last, `region`,
-        `condition`, and the columns of `AVERAGED`, in bits; missing where nothing is decided.
+        `condition`, and the columns of `AVERAGED`, in bits; missing if nothing is decidable.
     """
-    # Named `what_gap.critical` among the verdicts, the same in all verdicts on an item.
+    # Columns such as `what_gap.critical`; all verdicts on an item have the same value.
     names = [name for name in map(str, verdicts.columns) if "." in name and not name.endswith(ENTRY)]
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     once = verdicts.index.isin(decided.drop_duplicates(["case", "item"]).index)
     found = []
     for name in names:
-        # Cases that lack a condition have no numbers there.
+        # A case without this condition has no values in the column.
         asked = verdicts.groupby("case")[name].transform("count").to_numpy() > 0
         bits = np.where(once, verdicts[name].to_numpy(np.float64, na_value=np.nan) / NATS_PER_BIT, np.nan)
         condition, _, region = name.rpartition(".")
@@ -100,9 +100,9 @@ def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[st
     return pd.concat([named.reset_index(drop=True), told], axis=1)
 
 
-# Last bits depend on the processor; with twelve decimals tables are equal everywhere.
+# The last bits depend on the processor. With twelve decimals, tables are equal on all machines.
 _DECIMALS = 12
-# Fewer items have no correlation that says anything, and Fisher's error, 1/√(n - 3), has no value for three.
+# With fewer items a correlation is meaningless. For three, Fisher's error 1/√(n - 3) is not defined.
 FEWEST_PAIRED = 3
 _ROUNDING = 1e-12
 _SMALL = 1e-100
@@ -110,10 +110,10 @@ _SMALL = 1e-100
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation from -1 to 1, and how sure it is.
+    """A correlation from -1 to 1, with its standard error and interval.
 
-    Without an interval where it is perfect, as nothing shows then how far it could vary; `df` is None for the
-    normal quantile, where items are independent.
+    A perfect correlation has no interval, because nothing shows how it could vary. `df` is None if items are
+    independent (normal quantile).
     """
 
     value: float
@@ -124,14 +124,15 @@ class Correlation:
 
 
 def pearson(x: Values, y: Values, design: Design) -> Correlation | None:
-    """Correlate two measures.
+    """Compute Pearson's correlation of two measures.
 
-    Each item moves the correlation by ψ = z_x z_y - r (z_x² + z_y²) / 2, z in standard deviations. The
-    variance is that of a mean of ψ, clustered (`Design.spread`), never less than that of independent
-    items, and on Fisher's scale, atanh r, never less than 1/(n - 3); there the interval is symmetric.
+    The influence of an item on the correlation is ψ = z_x z_y - r (z_x² + z_y²) / 2, with z in standard
+    deviations. The variance is that of a mean of ψ, clustered (`Design.spread`), and never less than that of
+    independent items. The interval is symmetric on Fisher's scale, atanh r, where the variance is never less
+    than 1/(n - 3).
 
     Returns:
-        None for fewer than three items, or where a measure does not vary.
+        None for fewer than three items, or if a measure does not vary.
 
     Source: Devlin, Gnanadesikan & Kettenring 1975, "Robust estimation and outlier detection with correlation
     coefficients", Biometrika 62(3), equation 4.2.
@@ -144,14 +145,14 @@ def pearson(x: Values, y: Values, design: Design) -> Correlation | None:
 
 
 def spearman(x: Values, y: Values, design: Design) -> Correlation | None:
-    """Correlate the ranks of two measures; equal values share the mean of their ranks.
+    """Compute Spearman's correlation of two measures; equal values share the mean of their ranks.
 
-    As `pearson`, but that an item also moves the ranks of others: with F the share of smaller items and half
-    of the equal ones, ψ of the covariance of F and G is
+    The variance is that of `pearson`, but an item also changes the ranks of other items. With F the share of
+    smaller items plus half of the equal items, ψ of the covariance of F and G is
 
         F(x) G(y) + E[G (1(X > x) + 1(X = x) / 2)] + E[F (1(Y > y) + 1(Y = y) / 2)] - 3 E[F G]
 
-    and likewise of their variances.
+    and the same holds for their variances.
 
     Source: Croux & Dehon 2010, "Influence functions of the Spearman and Kendall correlation measures",
     Statistical Methods and Applications 19, proposition 1, here with equal values.
@@ -166,7 +167,7 @@ def spearman(x: Values, y: Values, design: Design) -> Correlation | None:
 def _correlation(
     covariance: float, variances: tuple[float, float], moves: tuple[Values, Values, Values], design: Design
 ) -> Correlation | None:
-    """Make a correlation of moments and of how far each item moves them."""
+    """Compute a correlation and its interval from moments and the influence of each item on them."""
     n_items = len(moves[0])
     if n_items < FEWEST_PAIRED or min(variances) <= 0:
         return None
@@ -185,13 +186,13 @@ def _correlation(
 
 
 def _in_reach(values: Values) -> Values:
-    """Scale what is so large or small that its square is no number; a correlation has no scale."""
+    """Rescale values whose squares would overflow or underflow; a correlation does not depend on scale."""
     largest = float(np.abs(values).max(initial=0.0))
     return values if largest == 0 or _SMALL < largest < 1 / _SMALL else values / largest
 
 
 def _shares(values: Values) -> Values:
-    """Assign each item the share of those below it, equal ones counted half, (items,)."""
+    """Return for each item the share of smaller items plus half of the equal ones, (items,)."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts
     shares: Values = ((below + counts / 2) / len(values))[place]
@@ -199,7 +200,7 @@ def _shares(values: Values) -> Values:
 
 
 def _above(values: Values, weights: Values) -> Values:
-    """Average, for each item, the weights of those above it and half of those equal, over all, (items,)."""
+    """Sum for each item the weights of greater items and half of the equal ones, divided by all, (items,)."""
     _, place = np.unique(values, return_inverse=True)
     own = np.bincount(place, weights)
     above: Values = ((own[::-1].cumsum()[::-1] - own / 2) / len(values))[place]
@@ -207,7 +208,7 @@ def _above(values: Values, weights: Values) -> Values:
 
 
 CORRELATIONS = {"spearman": spearman, "pearson": pearson}
-# What is told of a row, besides what it is a row of.
+# The columns of a row of correlations, after the columns that name the row.
 OF_RATINGS = (
     "n_items",
     "n_undecidable",
@@ -222,12 +223,12 @@ ALL_SENTENCES = "All sentences"
 
 
 def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Correlate scores with ratings, row by row of the table, in the columns of `OF_RATINGS`.
+    """Correlate scores with ratings for each row of the table, in the columns of `OF_RATINGS`.
 
-    Where there are several rows, one over all sentences, `ALL_SENTENCES`, stands last. `n_undecidable`
-    sentences are too long for the model, and left out; correlations are missing where there are fewer than
-    three, or ratings or scores do not vary; `df` is missing where sentences are independent. Where a model
-    does not know words, `n_half_known` counts the sentences with such, or the pairs that are half known.
+    If there are several rows, the last is over all sentences, `ALL_SENTENCES`. Undecidable items (too long,
+    or half-known pairs) are left out. Correlations are missing for fewer than three sentences, or if ratings
+    or scores do not vary; `df` is missing if sentences are independent. If a model does not know words,
+    `n_half_known` counts the sentences with unknown words, or the half-known pairs.
     """
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))
@@ -249,7 +250,7 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
 
 
 def points(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return the `score`, `rating` and `error` of every scored sentence; an error may be unknown."""
+    """Return the `score`, `rating` and `error` of every scored sentence; an unknown error is NaN."""
     scored = verdicts[~verdicts["undecidable"].to_numpy(bool)]
     columns = {"score": "better_score", "rating": RATING, "error": RATING_SE}
     return pd.DataFrame(
@@ -283,11 +284,11 @@ def _row(verdicts: pd.DataFrame, factors: Factors) -> dict[str, object]:
 
 
 def noise_ceiling(ratings: NDArray[np.float64], errors: NDArray[np.float64]) -> float | None:
-    """Return the correlation with these ratings of a model that knows what people say on average.
+    """Return the correlation with these ratings of a model that knows the average human judgement.
 
-    It is the square root of the reliability of the mean ratings, 1 - mean(s.e.²) / variance. For as many
-    ratings of each sentence that is the intraclass correlation of their mean, which halves of the ratings,
-    stepped up by the formula of Spearman and Brown, have on average.
+    It is the square root of the reliability of the mean ratings, 1 - mean(s.e.²) / variance. If all sentences
+    have the same number of ratings, this is the intraclass correlation of their mean. It is also the average
+    split-half correlation, corrected by the formula of Spearman and Brown.
 
     Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
     Psychological Bulletin 86(2); for the root, Spearman 1904, "The proof and measurement of association

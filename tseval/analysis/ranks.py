@@ -1,4 +1,4 @@
-"""How sure ranks are: which models are told apart, and mean ranks over rows.
+"""Ranks with intervals: which models differ significantly, and mean ranks over rows.
 
 Source: Mogstad, Romano, Shaikh & Wilhelm 2024, "Inference for ranks with applications to mobility across
 neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1), sections 3.1 and
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 _MEAN_DRAWS = 1_000
-# The same table gives the same intervals, whatever the order of its columns.
+# A fixed seed: the same table gives the same intervals, in any order of its columns.
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RankSets:
-    """The ranks from `low` to `high` that models may have, all right together at the confidence level.
+    """The possible ranks of models, from `low` to `high`, which hold jointly at the confidence level.
 
-    They are ranked by `means`, (models,); `better` says whether the model of the row is known to be better
-    than that of the column, (models, models).
+    `means`, (models,), give the ranking. `better` is true if the row's model is significantly better than
+    the column's model, (models, models).
     """
 
     means: NDArray[np.float64]
@@ -42,9 +42,9 @@ class RankSets:
     better: NDArray[np.bool_]
 
     def tied(self) -> list[tuple[int, ...]]:
-        """Group models of whom no two are told apart, best first; a model may be in several groups.
+        """Group models that do not differ significantly, best first; a model may be in several groups.
 
-        Every pair that is not told apart stands in a group, and no group could take in one more model.
+        Every pair without a significant difference is in a group, and no group can be extended by a model.
 
         Source: Bron & Kerbosch 1973, "Algorithm 457: finding all cliques of an undirected graph",
         Communications of the ACM 16(9).
@@ -70,20 +70,20 @@ class RankSets:
 
 
 def rank_sets(correct: NDArray[np.bool_], design: Design) -> RankSets:
-    """Find the ranks that models may have by what they get right, (items, models), or its means over rows."""
+    """Find the possible ranks of models by what they get right, (items, models), averaged over rows."""
     return ranks_of_seeds([column[:, None] for column in correct.T], design)
 
 
 def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
-    """Find the ranks that architectures may have by their means over seeds.
+    """Find the possible ranks of architectures by their means over seeds.
 
-    Models are told apart as in a table of pairs: by the p of each difference, corrected by Holm for the
-    number of pairs. A model's best rank is after all that are better than it, its worst before all that are
-    worse. The ranks hold for other seeds and other entries; of an architecture with one seed nothing is known
-    of others: its rank is that of this very model.
+    Models differ as in a table of pairs: by the p of each difference, corrected by Holm's method for the
+    number of pairs. The best rank of a model comes after all better models, its worst rank before all worse
+    models. The ranks hold for other seeds and other entries. If an architecture has one seed, the rank is
+    that of this model, not of other seeds.
 
-    Source: Mogstad et al. 2024, section 3. Departure: Holm's correction for their simulated one, which takes
-    all differences to be known with the same few degrees of freedom.
+    Source: Mogstad et al. 2024, section 3. Departure: Holm's correction instead of their simulated one, which
+    assumes that all differences have the same few degrees of freedom.
     """
     n_models = len(architectures)
     compared = compare_means(architectures, design)
@@ -101,20 +101,20 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
 
 
 _AT_ONCE = 100
-# Counts of items stay exact up to 16 million, and ties with them.
+# float32 counts items exactly up to 16 million, and so finds all ties.
 _Counts = np.float32
 
 
 def mean_rank_intervals(
     correct: NDArray[np.bool_], design: Design
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Say between which mean ranks each model would lie with other lexicon entries.
+    """Return intervals of the mean rank of each model for other lexicon entries.
 
-    Entries are drawn with replacement, factor by factor, the same for all rows and models; an item counts
-    as often as all its entries were drawn together, an item that has none as often as a draw of its own
-    says. In each draw the models are ranked in every row (1, 2, 2, 4) and their ranks averaged. Models that
-    are nearly equal change places in the draws, which pulls their mean ranks together; so an interval
-    always reaches to the mean rank that the model has.
+    Entries are drawn with replacement, factor by factor, the same for all rows and models. The count of an
+    item is the product of the counts of its entries. An item without entries gets a Poisson count. In each
+    draw the models are ranked in every row (1, 2, 2, 4) and the ranks averaged. Models that are nearly equal
+    change places between draws, which moves their mean ranks towards each other. So an interval is extended
+    to the observed mean rank if necessary.
 
     Returns:
         Lower and upper ends of intervals, (models,) each; the same on every call.
@@ -134,10 +134,11 @@ def mean_rank_intervals(
 
 @dataclass(frozen=True, slots=True)
 class _Draws:
-    """How often everything was drawn, some draws at a time.
+    """How often each entry and each lone item was drawn, for some draws at a time.
 
-    Of each factor, (entries + 1, draws), the last line for items without an entry, whose code is -1; and of
-    each item that has none at all, (lone items, draws).
+    Attributes:
+        entries: For each factor, (entries + 1, draws); the last line is for items without an entry (code -1).
+        lone: For items without any entry, (lone items, draws).
     """
 
     entries: tuple[NDArray[np.float32], ...]
@@ -149,9 +150,10 @@ class _Row:
     """The items of one row of the table.
 
     Attributes:
-        entries: Factor to the entry that each item has of it, (items,); factors that none has are left out.
-        lone: Which of the items have none at all.
-        places: Which lone items of the design these are.
+        correct: What each model gets right, (items, models).
+        entries: For each factor, the entry of each item, (items,), without factors that no item has.
+        lone: The places of the items without any entry.
+        places: The numbers of these items among all lone items of the design.
     """
 
     correct: NDArray[np.float32]
@@ -184,7 +186,7 @@ class _Row:
 
 
 def _as_they_are(sizes: Sequence[int], n_lone: int) -> _Draws:
-    """Take every entry once, of as many as each factor has, and every item without one."""
+    """Return a single draw with every entry and every lone item once; `sizes` are numbers of entries."""
     entries = tuple(np.ones((size + 1, 1), _Counts) for size in sizes)
     return _Draws(entries, np.ones((n_lone, 1), _Counts))
 
@@ -198,7 +200,7 @@ def _draws(sizes: Sequence[int], n_lone: int) -> Iterator[_Draws]:
 
 
 def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.float64]:
-    """Average the ranks over rows, for every draw: (draws, models)."""
+    """Average the ranks over rows for every draw, (draws, models)."""
     found = []
     for draws in chunks:
         ranks = 0
@@ -211,9 +213,9 @@ def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.fl
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranks that models may have, in each row and by the mean over rows; undecidable items are wrong.
+    """The possible ranks of models in each row and by the mean over rows; undecidable items are wrong.
 
-    `low` and `high` are the ends of the intervals of their mean arithmetic ranks, (models,).
+    `low` and `high` are the ends of the intervals of the mean ranks, (models,).
     """
 
     of_rows: tuple[RankSets, ...]
@@ -223,9 +225,9 @@ class Ranking:
 
 
 def rank_models(models: Sequence[Correctness]) -> Ranking:
-    """Find the ranks that models may have in every row and over all, and intervals of their mean ranks.
+    """Find the possible ranks of models in every row and over all, and intervals of their mean ranks.
 
-    All were asked the same items, in the same order, clustered by every factor that one of them knows.
+    All models must have the same items in the same order. They are clustered by every factor of any model.
     """
     rows, factors = models[0].rows, factors_of_any(models)
     correct = np.stack([one.correct & one.decidable for one in models], axis=1)

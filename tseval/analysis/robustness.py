@@ -1,4 +1,4 @@
-"""What single words do to a result: accuracy by lexicon entry and without it, and what limits an interval."""
+"""The influence of single words on a result: accuracy by entry and without it, and limits of intervals."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# An accuracy of fewer items says nothing about their word.
+# The accuracy on fewer items says nothing about their word.
 FEWEST_ITEMS = 5
-# Of a factor with more entries, such as the sentences of a corpus, those with most items are looked at.
+# If a factor has more entries, such as the sentences of a corpus, only those with most items are used.
 MOST_ENTRIES = 200
 CHANCE_OF_A_PAIR = 0.5
 POWER = 0.8
-# What limits an interval where no factor does.
+# The limit of an interval if no factor limits it.
 ITEMS = "items"
 _OF_A_ROW = ("n_items", "accuracy", "low", "high", "se", "n_eff", "limit", "share", "n_entries")
 _OF_AN_ENTRY = ("factor", "entry", "n_items", "accuracy", "low", "high", "without", "decides")
@@ -35,11 +35,13 @@ _OF_AN_ENTRY = ("factor", "entry", "n_items", "accuracy", "low", "high", "withou
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """How far the rows of a run rest on single words.
+    """How much the rows of a run depend on single words.
 
-    A row has what limits it: the factor that has the largest `share` of the variance, or `items`. An entry
-    has the row's accuracy `without` it; it `decides` the row if with it the row's interval lies on one side
-    of chance, without it not, or the other way round. Entries are passed over that have too few items.
+    Attributes:
+        rows: For each row its `limit`: the factor with the largest `share` of the variance, or `items`.
+        entries: For each entry the accuracy of the row `without` it. An entry `decides` the row if the row's
+            interval lies on one side of chance with it and not without it, or the other way round.
+        n_passed_over: The number of entries left out because they have too few items.
     """
 
     rows: pd.DataFrame
@@ -60,7 +62,7 @@ class _Items:
 
 
 def robustness(verdicts: pd.DataFrame) -> Robustness:
-    """Look at every row of a run word by word; without columns of entries no word is known."""
+    """Analyse every row of a run word by word; without columns of entries there are no words."""
     rows: list[dict[str, object]] = []
     entries: list[dict[str, object]] = []
     n_passed_over = 0
@@ -89,11 +91,11 @@ def robustness(verdicts: pd.DataFrame) -> Robustness:
 
 
 def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
-    """Sum up the entries of each factor in each row, both in order of first appearance.
+    """Summarise the entries of each factor in each row, both in order of first appearance.
 
-    Between `without_low` and `without_high` the row's accuracy lies without one entry; `decides` are the
-    entries that decide the row; `rho` is Spearman's correlation of accuracy and frequency, missing where one
-    of them is the same for all entries, or these are fewer than `FEWEST_LEVELS`.
+    `without_low` and `without_high` are the range of the row's accuracy without one entry. `decides` are the
+    entries that decide the row. `rho` is Spearman's correlation of accuracy and frequency. It is missing if
+    one of them is the same for all entries, or if there are fewer than `FEWEST_LEVELS` entries.
     """
     found = []
     for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
@@ -116,14 +118,14 @@ def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
 
 
 def frequencies(entries: Iterable[str], counts: Mapping[str, int]) -> list[int]:
-    """Look up how frequent entries are: one of several words is as frequent as its rarest."""
+    """Look up the frequency of entries; an entry of several words has the frequency of its rarest word."""
     return [min(counts.get(word, 0) for word in str(entry).lower().split(" ")) for entry in entries]
 
 
 def smallest_difference(se: float, df: float | None) -> float:
     """Return the smallest difference between two models that items would show, four times in five.
 
-    The models' errors are taken to have nothing in common; what they have in common makes it smaller.
+    The errors of the models are assumed to be uncorrelated; a correlation makes the difference smaller.
 
     Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5): the sum of the quantiles of the
     test, two-sided at the error rate, and of its power, times the standard error of the difference.
@@ -151,10 +153,10 @@ def _of_row(items: _Items, whole: Estimate) -> dict[str, object]:
 
 
 def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
-    """Yield the part of each factor, and of single items, in the variance of a row; none more than all.
+    """Yield the share of each factor, and of single items, in the variance of a row; at most 1 each.
 
-    That of a factor is what clustering by it alone adds to the variance of independent items. Words that
-    matter only together are in none of them or in several, so the parts need not add up to 1.
+    The share of a factor is the variance that clustering by it alone adds to that of independent items. The
+    effect of words in combination is in no share or in several, so the shares need not add up to 1.
     """
     if whole.se == 0:
         return
@@ -186,5 +188,5 @@ def _of_entries(
 
 
 def _side(found: Estimate) -> int:
-    """Say on which side of chance an interval lies; 0 where it holds it."""
+    """Return the side of chance of an interval: 1 above, -1 below, 0 if it contains chance."""
     return int(found.low > CHANCE_OF_A_PAIR) - int(found.high < CHANCE_OF_A_PAIR)

@@ -1,4 +1,4 @@
-"""Rows of a table: what makes a row, their order, and the sets of rows that have a mean."""
+"""Rows of a table: the columns that define a row, their order, and the sets of rows that have a mean."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# What makes a row of the table. Cases that agree in all four are pooled by item.
+# The columns that define a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
-# Places of dependencies that come before all others.
+# These dependencies come before all others.
 FIRST = {"short": -2, "long": -1}
 
 
 def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
-    """Name every feature once; a text alone is one name, not a sequence of letters."""
+    """Return every feature once; a single string is one name, not a sequence of letters."""
     return (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
 
 
 def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Put rows in the order of the table.
+    """Sort rows in the order of the table.
 
-    Short dependencies come before long ones, and these before other headings; the rows of a heading, of a
-    phenomenon and of a construction stand together, all in order of first appearance; feature values ascend.
+    Short dependencies come first, then long ones, then other headings. The rows of a heading, of a phenomenon
+    and of a construction stay together, all in order of first appearance. Feature values ascend.
     """
     headings = rows[list(ROW)].astype(object)
     cells = headings.where(headings.notna(), None).to_numpy()
@@ -51,7 +51,7 @@ SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
 
 
 def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
-    """Yield the sets of rows that a table has means over, each with its name and the places of its rows."""
+    """Yield the sets of rows that a table averages over, each with its name and the numbers of its rows."""
     for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
         values = list(rows[name].dropna().unique())
         if len(values) > 1:
@@ -61,12 +61,12 @@ def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
 
 
 def heads_of(sets: Iterable[tuple[str, Sequence[int]]]) -> pd.DataFrame:
-    """Tabulate sets of rows: what each is over, and how many rows it has."""
+    """Tabulate sets of rows: the name of each set, and its number of rows."""
     return pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
 
 
 def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Return the rows of a table in its order, and the row of each verdict."""
+    """Return the rows of a table in order, and the row number of each verdict."""
     names = [*ROW, *by]
     cells = verdicts[names].astype({name: "str" for name in by if name.endswith(ENTRY)})
     appeared = cells.groupby(names, sort=False, dropna=False, observed=True).ngroup().to_numpy()

@@ -1,21 +1,22 @@
-"""What entries that were not drawn may do to a difference of two models that hardly differ.
+"""The variance that entries outside the sample may add to a difference of two models that hardly differ.
 
-Where two models have the same verdicts on all items, nothing shows how they differ on other words. Then it
-is assumed that an entry is wholly right for one model and wholly wrong for the other, or the same for both,
-and that entries differ as often as they may by Wilson's upper end P for none of n:
+If two models have the same verdicts on all items, nothing shows how they differ on other words. Then an entry
+is assumed to be wholly right for one model and wholly wrong for the other, or the same for both. Entries
+are assumed to differ as often as possible: P(n) is Wilson's upper end if none of n entries differs.
 
     V = P(n) / n',    n = 1 / Σ_g (Σ_r w_gr)²,    n' = 1 / Σ_g Σ_r w_gr²
 
-for the factor that gives most, with w_gr the weight of entry g in row r. How often entries differ is known
-from all rows that share them, n; whether one differs is another question in each row, n'. In a single row
-both are the same. So a mean over rows combines what its rows may hide, and is surer than each of them.
+V is taken for the factor that gives the largest value; w_gr is the weight of entry g in row r. All rows that
+share entries show how often entries differ, so P uses n. But an entry may differ in one row and not in
+another, so the variance uses n'. In a single row both are equal. So a mean over rows combines the hidden
+variances of its rows, and is more precise than each of them.
 
-Every verdict that differs makes it less likely that such entries were missed: of m that differ the standard
-error is the m-th part. But those of one entry say no more than one does. So what is left of the variance is
+Every verdict that differs makes it less likely that such entries were missed: with m of them, the standard
+error is divided by m. But the verdicts of one entry count as one. So the remaining part of the variance is
 
-    max(1/m², 2 - k)    within 0 and 1
+    max(1/m², 2 - k)    limited to 0 and 1
 
-for k entries that differ: of equal parts, else less, and no more than their weight is of n.
+for k entries that differ. If their parts are unequal, k is smaller; it is at most n times their weight.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from tseval.analysis.design import Array, Design
 
-# Below this, a mean of squares is what rounding leaves of equal numbers.
+# A mean of squares below this value is a rounding error of equal numbers.
 ROUNDING = 1e-9
 
 
@@ -45,9 +46,10 @@ class Hidden:
 
     Attributes:
         of_item: The entry of each item, counted from 0, (items,).
-        worth: How many entries of equal weight these are, n.
-        apart: The same where an entry counts once for each row, n'.
-        df: Degrees of freedom: of one row those of its variance; of several Satterthwaite's, of all rows.
+        worth: The effective number of entries, n.
+        apart: The same if an entry counts once for each row, n'.
+        df: Degrees of freedom: for one row, those of its variance; for several, Satterthwaite's over all
+            rows.
     """
 
     of_item: NDArray[np.int64]
@@ -57,7 +59,7 @@ class Hidden:
 
     @classmethod
     def of(cls, design: Design, of_item: NDArray[np.int64], worth: float, df: float) -> Hidden:
-        """Weigh entries; `df` is that of the variance of the design."""
+        """Compute the weights of entries; `df` belongs to the variance of the design."""
         sizes = np.bincount(design.rows)
         n_rows = len(sizes)
         cells, counts = np.unique(of_item * n_rows + design.rows, return_counts=True)
@@ -70,18 +72,18 @@ class Hidden:
         return cls(of_item, worth, float(apart), df)
 
     def variances(self, often: Array) -> Array:
-        """Return the variance of differences if nothing was seen of entries, (models, models).
+        """Return the variance of differences if entries showed no differences, (models, models).
 
-        `often` says how often verdicts differ; P is Wilson's upper end for that.
+        `often` is the share of verdicts that differ; P is Wilson's upper end for this share.
         """
         n, score = self.worth, quantile(self.df) ** 2
         margin = np.sqrt(score / n * (often * (1 - often) + score / n / 4))
         return (often + score / n / 2 + margin) / (1 + score / n) / self.apart
 
     def left(self, values: Array, weights: Array) -> Array:
-        """Say which part of these variances is left after what was seen, (models, models).
+        """Return the part of these variances that remains after the observed differences, (models, models).
 
-        `weights` are those of the items, (items,).
+        `weights` are the weights of the items, (items,).
         """
         n_verdicts, n_entries = self._seen(values, weights)
         return np.maximum(1 / np.maximum(n_verdicts, 1) ** 2, np.clip(FEWEST_SEEN - n_entries, 0, 1))
@@ -89,9 +91,9 @@ class Hidden:
     def _seen(self, values: Array, weights: Array) -> tuple[Array, Array]:
         """Count the verdicts and the entries on which two models differ, (models, models) each.
 
-        Entries on which they differ by equal parts count as one each, an entry of n items as sure as √n, and
-        all of them for no more than their weight. In a single row of which models differ on most items,
-        those count on which they do not.
+        If the models differ equally on several entries, each of them counts as one. An entry of n items has
+        the weight √n, and all together count at most by their weight. If models differ on most items of a
+        single row, the items on which they agree are counted instead.
         """
         sizes = np.bincount(self.of_item)
         lone = sizes[self.of_item] == 1
@@ -111,7 +113,7 @@ class Hidden:
         return _turned(n_verdicts, most, len(values)), np.minimum(n_entries, self.worth * weight)
 
     def _cells(self, sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Yield the places of the items of each entry that has several."""
+        """Yield the places of the items of each entry with several items."""
         order = np.argsort(self.of_item, kind="stable")
         ends = np.cumsum(sizes)
         for entry in np.flatnonzero(sizes > 1):
@@ -119,7 +121,7 @@ class Hidden:
 
 
 def _turned(found: Array, most: NDArray[np.bool_], of_all: float) -> Array:
-    """Count what is left where most were found."""
+    """Count the rest instead of `found` if `most` is true."""
     return np.where(most, of_all - found, found)
 
 
@@ -129,14 +131,14 @@ def hidden_variances(
     """Return the least variance of each difference, and its degrees of freedom, (models, models) each.
 
     Args:
-        values: (items, models), what each model gets right, or in which share of its seeds.
-        variances: (models, models), what was seen of differences.
-        often: (models, models), how often verdicts differ, rows weighing alike.
+        values: (items, models), 0 or 1 for what a model gets right, or the share of its seeds that do.
+        variances: (models, models), the observed variances of differences.
+        often: (models, models), the share of verdicts that differ, with equal weight for each row.
         design: Items, rows, entries.
         df: Degrees of freedom of the variances.
     """
     least, degrees = np.zeros_like(variances), np.full_like(variances, df)
-    constant = variances < 1e-20  # also where seeds share each item alike: means of 1/2 on all
+    constant = variances < 1e-20  # also if seeds give all items the same mean, such as 1/2
     for of_item, worth in design.groupings():
         hidden = Hidden.of(design, of_item, worth, df)
         of_factor = hidden.variances(often)
