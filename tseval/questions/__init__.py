@@ -1,14 +1,14 @@
-"""What a case asks of a model, and how numbers answer it: one type for each form that a question has.
+"""The forms of questions that a case asks, one type for each, and how scores answer them.
 
-    Question                   what every form can do
+    Question                   the interface of all forms
     ├── Pairs                  is one sentence more probable than another?
     ├── Regions                do formulas over the surprisals of regions hold?
-    ├── ForcedChoice           which of two sentences does a model choose, asked in both orders?
+    ├── ForcedChoice           which of two sentences does a model choose, prompted in both orders?
     ├── Choices                which symbols are more probable, after one prefix or many?
     ├── Inflection             which form of each verb of a list is more probable, after one prefix?
-    └── Ratings                how far do scores go with human judgements?
+    └── Ratings                how well do scores correlate with human judgements?
 
-A new form is one more module, and nobody else asks a question what it is.
+A new form needs only a new module, because no other code depends on the type of a question.
 """
 
 from tseval.questions.columns import hash_column, named_columns

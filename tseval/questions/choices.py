@@ -1,4 +1,4 @@
-"""Choices: which symbols are more probable, after one prefix or many?"""
+"""Choices: questions about which symbols are more probable, after one prefix or many."""
 
 from __future__ import annotations
 
@@ -27,23 +27,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """What can be asked after a prefix: are the right symbols more probable than the wrong ones?"""
+    """Sets of symbols to compare after a prefix: are the right ones more probable than the wrong ones?"""
 
-    symbols: tuple[str, ...]  # what is compared, single words; the stop symbol of the text may be one
-    # Of each ask, which symbols are right (1), wrong (-1), and not compared (0), (asks, symbols).
+    symbols: tuple[str, ...]  # single words to compare; one may be the stop symbol of the text
+    # For each ask, which symbols are right (1), wrong (-1), and not compared (0), (asks, symbols).
     signs: NDArray[np.int8]
-    # The right symbols must have more than this share of the probability of all that are compared; None: the
-    # best right symbol must beat the best wrong one.
+    # The right symbols must have more than this share of the probability of all compared symbols. If it is
+    # None, the best right symbol must have a higher probability than the best wrong one.
     share: float | None = None
 
     def compare(
         self, which: NDArray[np.int64], logprobs: NDArray[np.float32]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Reduce log-probabilities to what right symbols have and what they must exceed, (prefixes,) each.
+        """Reduce log-probabilities to a value of the right symbols and a threshold for it, (prefixes,) each.
 
-        Given are what is asked, (prefixes,), and the log-probabilities of all symbols after each prefix, in
-        nats, (prefixes, symbols). With `share` the first number is the logarithm of the right symbols' share,
-        the second that of the least share.
+        If `share` is given, the value is the logarithm of the right symbols' share, and the threshold is the
+        logarithm of `share`.
+
+        Args:
+            which: The ask for each prefix, (prefixes,).
+            logprobs: Log-probabilities of all symbols after each prefix, in nats, (prefixes, symbols).
         """
         signs = self.signs[which]
         values = logprobs.astype(np.float64)
@@ -56,36 +59,36 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked in the sentences of a suite."""
+    """All choices in the sentences of a suite."""
 
     asks: Asks
-    before: Sequence[NDArray[np.int32]]  # of every sentence, which ask stands before each word, -1 for none
+    before: Sequence[NDArray[np.int32]]  # for each sentence, the ask before each word, -1 for none
 
     def take(self, rows: Sequence[int]) -> Asked:
-        """Ask the same in some of the sentences."""
+        """Return the choices of some of the sentences."""
         return replace(self, before=[self.before[row] for row in rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Choices(Question):
-    """What a model must choose right inside the sentences of a case, whose items have one label.
+    """The choices inside the sentences of a case whose items have one label.
 
-    At each choice something is asked: are the right symbols more probable than the wrong ones?
+    At each choice the question is whether the right symbols are more probable than the wrong ones.
     """
 
-    name: str  # what must win, for the tables: `matching > other closing brackets`
+    name: str  # the comparison, for tables: `matching > other closing brackets`
     alternatives: Asks
     item: NDArray[np.int64]  # the sentence's place in the case, ascending, (choices,)
-    position: NDArray[np.int64]  # words before the choice, (choices,)
-    which: NDArray[np.int64]  # the ask, (choices,); never two different ones after equal prefixes
+    position: NDArray[np.int64]  # number of words before the choice, (choices,)
+    which: NDArray[np.int64]  # the ask, (choices,); the same after equal prefixes
     features: pa.Table  # (choices, features)
-    whole: bool = False  # a sentence is judged as one, by its weakest choice
+    whole: bool = False  # True: a sentence gets one verdict, from its weakest choice
 
     def __str__(self) -> str:
         return self.name
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse every score but `choices`."""
+        """Return an error text for every score but `choices`."""
         return (
             None
             if score == "choices"
@@ -97,16 +100,16 @@ class Choices(Question):
         )
 
     def n_verdicts(self, n_items: int) -> int:
-        """Count the choices, or the sentences where each is judged as one."""
+        """Count the choices, or the sentences if each gets one verdict."""
         return n_items if self.whole else len(self.item)
 
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Compare what the right symbols have with what they must exceed, at every choice.
+        """Compare the value of the right symbols with its threshold, at every choice.
 
-        Of a sentence that is judged as one, these are those of its weakest choice, where the first exceeds
-        the second least, the first of such.
+        A sentence with one verdict gets that of its weakest choice: the choice with the smallest difference,
+        and the first of equal ones.
         """
         (of_item,) = rows.values()
         right, wrong = scored.inside(of_item[self.item], self.position)
@@ -119,11 +122,11 @@ class Choices(Question):
         yield decided if self.whole else replace(decided, items=self.item, features=self.features)
 
     def describe(self) -> list[list[str]]:
-        """Name no labels: there is one."""
+        """Return no labels, because there is only one."""
         return []
 
     def hash_into(self, digest: hashlib._Hash) -> None:
-        """Add what is asked, where, and what is known of each choice."""
+        """Add the asks, their places, and the features of each choice."""
         columns = named_columns(self.features)
         kinds = [(name, str(column.type)) for name, column in columns]
         asks = self.alternatives
@@ -136,16 +139,16 @@ class Choices(Question):
             hash_column(digest, column)
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Return the features of single choices, where these have verdicts of their own."""
+        """Return the features of single choices, if these have separate verdicts."""
         return [] if self.whole else list(self.features.schema)
 
     def asks(self) -> Asks:
-        """Return what is compared after prefixes."""
+        """Return the symbols to compare after prefixes."""
         return self.alternatives
 
     def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked:
-        """Say which choice stands before which word."""
-        # The sentences of equal items are equal, and so are the choices in them: the first will do.
+        """Return which choice is before which word of each sentence."""
+        # Equal sentences have equal choices, so those of the first item with a sentence are used.
         first = pc.index_in(sentences, value_set=texts).to_numpy()
         starts, stops = (np.searchsorted(self.item, first, side) for side in ("left", "right"))
         words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))

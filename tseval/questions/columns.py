@@ -1,4 +1,4 @@
-"""Columns of tables, and their part in the digest of a suite."""
+"""Columns of tables, and their contribution to the digest of a suite."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def named_columns(table: pa.Table) -> list[tuple[str, pa.Array[Any]]]:
 
 
 def hash_column(digest: hashlib._Hash, column: pa.Array[Any]) -> None:
-    """Add a column to a digest: the lengths of its texts and the texts, or its numbers, little-endian."""
+    """Add a column to a digest: text lengths and texts, or numbers in little-endian order."""
     if pa.types.is_string(column.type):
-        # Not text by text, which took most of the time in which a suite was loaded.
+        # All texts at once: text by text took most of the time to load a suite.
         digest.update(pc.utf8_length(cast("pa.StringArray", column)).to_numpy().astype("<i4").tobytes())
         digest.update(_joined(column))
     else:
-        if column.null_count:  # of a column without gaps the digest is what it was before there were any
+        if column.null_count:  # digests of columns without nulls must not change
             digest.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes())
             column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
         values = column.to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Log-probabilities of the forms of all verbs after contexts, as scored sentences hold them."""
+"""Log-probabilities of the forms of all verbs after contexts, in the form of scored sentences."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class ContextForms:
     def logprobs(self, rows: Places) -> Values:
         """Return the log-probabilities of forms after contexts, (contexts, forms), in nats.
 
-        Not a number for a form that the model does not know.
+        A form that the model does not know has NaN.
         """
         return self._numbers("forms", rows)
 
     def before(self, rows: Places) -> Values:
-        """Return the probability of all that is more probable than each form, (contexts, forms)."""
+        """Return the total probability of all tokens more probable than each form, (contexts, forms)."""
         return self._numbers("before", rows)
 
     def _numbers(self, name: str, rows: Places) -> Values:
@@ -58,7 +58,7 @@ class ContextForms:
         return cast("Values", values.reshape(len(rows), -1))
 
     def known(self) -> NDArray[np.bool_]:
-        """Tell which forms the model knows after every context, (forms,)."""
+        """Return which forms the model knows after every context, (forms,)."""
         known = np.ones(self.n_words, dtype=np.bool_)
         for chunk in self.table["forms"].chunks:
             values: Any = cast("Any", chunk).flatten()

@@ -1,4 +1,4 @@
-"""Forced choice: a model is asked which of two sentences is better, once in each order."""
+"""Forced choice: a prompt asks a model which of two sentences is better, once in each order."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
 
 
-# Columns of verdicts: the answer, 1 or 2, when the better sentence stands first, and when the worse one does.
+# Columns of verdicts: the answer, 1 or 2, if the better sentence comes first, and if the worse one does.
 BETTER_FIRST, WORSE_FIRST = "answer_better_first", "answer_worse_first"
 
 
 def question_label(first: str, second: str) -> str:
-    """Name the column of the questions that show the sentences of two labels in this order."""
+    """Return the column name of questions that show the sentences of two labels in this order."""
     return f"{first} or {second}"
 
 
 @dataclass(frozen=True, slots=True)
 class ForcedChoice(Question):
-    """Pairs of sentences, each of which is two questions: the better sentence first, and second.
+    """Pairs of sentences, each with two questions: the better sentence comes first, or second.
 
-    A pair is right if the better sentence is chosen both times. If it is chosen once, the order decides, not
-    the sentences: the pair is a tie, and wrong. If an answer is neither 1 nor 2 the pair is undecidable.
+    A pair is right if the model chooses the better sentence both times. If it chooses it once, the order
+    decides and not the sentences: the pair is a tie, and wrong. If an answer is neither 1 nor 2, the pair is
+    undecidable.
     """
 
     ordered: tuple[Contrast, ...]
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse every score but `prompt`."""
+        """Return an error text for every score but `prompt`."""
         if score == "prompt":
             return None
         return (
@@ -48,13 +49,13 @@ class ForcedChoice(Question):
         )
 
     def n_verdicts(self, n_items: int) -> int:
-        """Count one for each item and contrast."""
+        """Count one verdict for each item and contrast."""
         return n_items * len(self.ordered)
 
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Count how often each sentence of a pair was chosen: scores are 0, 1 or 2."""
+        """Count how often the model chose each sentence of a pair: scores are 0, 1 or 2."""
         for contrast in self.ordered:
             better_first = rows[question_label(contrast.better, contrast.worse)]
             worse_first = rows[question_label(contrast.worse, contrast.better)]
@@ -70,7 +71,7 @@ class ForcedChoice(Question):
         return [pa.field(name, pa.int64()) for name in (BETTER_FIRST, WORSE_FIRST)]
 
     def describe(self) -> list[list[str]]:
-        """Name the two labels of each contrast."""
+        """Return the two labels of each contrast."""
         return [[contrast.better, contrast.worse] for contrast in self.ordered]
 
 

@@ -1,16 +1,17 @@
-"""The language of formulas over the surprisals of regions: what is read, and how it is evaluated.
+"""A language of formulas over the surprisals of regions: parsing and evaluation.
 
-`(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
-sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
-of the first word behind it, and `match.*` that of the whole sentence. `(2;%good%,%good_2%)` is the surprisal
-of either: the probabilities of region 2 under both conditions are added. Numbers, `+ -`, the comparisons
-`< > =`, `& |`, and brackets of any shape combine them, binding in this order, and within a group alike, from
-left to right: `A | B & C` is `(A | B) & C`. Two values are equal within a thousandth of a nat or a
-hundred-thousandth of their size.
+`(5;%match%)` is the surprisal of region 5 under the condition `match`; `(*;%match%)` is that of its whole
+sentence. If regions have names, `match.critical` is the surprisal of the region `critical`,
+`match.critical+1` that of the first word after it, and `match.*` that of the whole sentence.
+`(2;%good%,%good_2%)` is the surprisal of either text: the probabilities of region 2 under both conditions are
+added. Formulas also have numbers, `+ -`, the comparisons `< > =`, `& |`, and brackets of any shape. The
+operators bind in this order. Within a group they have equal precedence, from left to right: `A | B & C` is
+`(A | B) & C`. Two values are equal if they differ by at most a thousandth of a nat or a hundred-thousandth of
+their size.
 
-Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program reads them, syntaxgym-core 0.6.0.
-Departures: names of regions and sums of probabilities are ours; `1 < 2 < 3`, of which that program reads the
-beginning, is refused.
+Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program syntaxgym-core 0.6.0 reads them.
+Departures: names of regions and sums of probabilities are additions of tseval. `1 < 2 < 3` is an error, while
+that program reads only its beginning.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    # Of a place under one condition; under several, whose probabilities are added.
+    # Arguments: a place and one condition; or several, whose probabilities are added.
     Surprisal = Callable[..., NDArray[np.float64]]
 
 
 LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBERED = r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%((?:\s*,\s*%[^%]+%)*)\s*\)"
-# Without spaces, `critical+1` is a word; `critical + 1` adds a nat.
+# Without spaces, `critical+1` names a word; `critical + 1` adds a nat.
 NAMED = r"([^\W\d]\w*)\.(?:([^\W\d]\w*)(?:\+([1-9]\d?)(?![\w.]))?|\*)"
 TOKEN = re.compile(rf"\s*(?:{NUMBERED}|{NAMED}|({LITERAL})|([-+<>=&|()\[\]{{}}]))")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 SIGNS = {"+": 1.0, "-": -1.0}
-# From the loosest to the tightest.
+# From the weakest binding to the strongest.
 LEVELS = ("&|", "<>=", "+-")
 DEEPEST = 50  # brackets within brackets
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A region by its name, or a word behind it: the first where `after` is 1, and so on."""
+    """A region by its name, or a word after it: the first if `after` is 1, and so on."""
 
     name: str
     after: int = 0
@@ -73,7 +74,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """The surprisal of one text or another: the probabilities of a region under several conditions, added."""
+    """The surprisal of one text or another: the sum of the probabilities of a region under conditions."""
 
     regions: tuple[Region, ...]
 
@@ -83,7 +84,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Two parts and what joins them."""
+    """Two parts and the operator between them."""
 
     operator: str
     left: Node
@@ -95,7 +96,7 @@ Node = Leaf | Operation | float
 
 
 def parse(text: str) -> Operation:
-    """Read a formula."""
+    """Parse a formula; a mistake in it raises ValueError."""
     tokens: list[str | Leaf | float] = []
     position = 0
     while position < len(text.rstrip()):
@@ -127,7 +128,7 @@ def parse(text: str) -> Operation:
 
 
 class _Parser:
-    """Reads tokens from left to right, the loosest operators first."""
+    """A parser that reads tokens from left to right, with the weakest operators at the top."""
 
     def __init__(self, tokens: list[str | Leaf | float]) -> None:
         self._tokens = tokens
@@ -179,7 +180,7 @@ class _Parser:
 
 
 def _states(node: Node) -> bool:
-    """Whether a part is true or false, rather than a number."""
+    """Return whether a part is true or false, and not a number."""
     return isinstance(node, Operation) and node.operator not in LEVELS[-1]
 
 
@@ -196,10 +197,10 @@ def regions_of(node: Node) -> set[Region]:
 
 
 def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
-    """Return the regions that a formula is about; by condition, their numbers and names are known.
+    """Return the regions that a formula names; `known` has the numbers and names of each condition.
 
     Raises:
-        ValueError: What the formula does wrong; of a name, as a second argument, what it could be.
+        ValueError: The formula has a mistake; for an unknown name, a second argument has suggestions.
     """
     regions = regions_of(parse(formula))
     if not regions:
@@ -229,7 +230,7 @@ def parts_of(node: Node) -> Iterator[Node]:
 
 
 def signed(node: Node) -> Iterator[tuple[int, Region]]:
-    """Yield the regions of a sum, with the sign of each; of a comparison as if all stood on its left side."""
+    """Yield the signed regions of a sum; a comparison is read as left side minus right side."""
     waiting: list[tuple[int, Node]] = [(1, node)]
     while waiting:
         sign, node = waiting.pop()
@@ -242,14 +243,14 @@ def signed(node: Node) -> Iterator[tuple[int, Region]]:
 
 
 def differences(comparison: Operation) -> list[list[tuple[int, Region]]]:
-    """Return what is set against what: each side that is a difference alone, else one side and the other."""
+    """Return the differences that a comparison makes: each side with a difference, else left minus right."""
     sides = [list(signed(side)) for side in (comparison.left, comparison.right)]
     apart = [side for side in sides if len({sign for sign, _ in side}) > 1]
     return apart or [list(signed(comparison))]
 
 
 def interactions_of(node: Node) -> Iterator[list[str]]:
-    """Yield the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
+    """Yield the conditions of every comparison of differences, such as `b.x - a.x > d.x - c.x`."""
     for part in parts_of(node):
         if isinstance(part, Operation) and part.operator in LEVELS[1]:
             operators = {
@@ -261,7 +262,7 @@ def interactions_of(node: Node) -> Iterator[list[str]]:
 
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
     """Evaluate a formula, or a part of it, for many items at once; surprisals are in nats, (items,)."""
-    # Down the left parts by a loop: `1 + 1 + ... + 1` is as deep there as it is long.
+    # A loop over left parts: in `1 + 1 + ... + 1` recursion would go as deep as the formula is long.
     above: list[Operation] = []
     while isinstance(node, Operation):
         above.append(node)

@@ -1,17 +1,17 @@
-"""Inflection: after a context, how many verbs does a model put into the right form, and how likely is that?
+"""Inflection: how many verbs does a model put into the right form after a context, and how likely?
 
-A pair asks about the one verb its author chose. Here every lemma l of a list has a right form r and a wrong
-form w after a context c, and two numbers say what the model does:
+A minimal pair tests only the verb that its author chose. Here every lemma l of a list has a right form r and
+a wrong form w after a context c, and there are two measures:
 
     EW(c) = share of the lemmas with p(r | c) > p(w | c)               each lemma counts once
     MW(c) = Σ_l p(r | c) / Σ_l [p(r | c) + p(w | c)]                   each counts by its probability
 
 EW is the share of verbs that the model inflects by the rule (systematicity). MW is the share of right verbs
-among those that one would draw from the model (likely behaviour).
+among those that one would sample from the model (likely behaviour).
 
-Both also exist over the most likely forms only, those in the first m of the probability mass of the
-vocabulary, and over the least likely ones. A cut falls on one entry of the vocabulary: the score is that
-without it and that with it, mixed by how far the cut reaches into its probability.
+Both can be restricted to the most likely forms, those in the first m of the probability mass of the
+vocabulary, or to the least likely ones. The cut-off falls on one entry of the vocabulary. The score mixes
+those without and with this entry, by the part of its probability inside the cut-off.
 
 Source: Newman, Ang, Gong & Hewitt 2021, "Refining Targeted Syntactic Evaluation of Language Models", NAACL;
 for cuts, their program (bnewm0609/refining-tse). Departure: forms are words, which may have several pieces;
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-WORDS_BEFORE = "context"  # the one label, and a feature of every verdict: the words before the verb
+WORDS_BEFORE = "context"  # the only label, and a feature of every verdict: the words before the verb
 NUMBER, SINGULAR = "number", "sing"
-PUBLISHED = "published verb"  # what counts as right or wrong, for the tables
-# What is known of a verdict besides: both measures over all lemmas that the model knows, and their number.
+PUBLISHED = "published verb"  # the contrast, for tables
+# Features of a verdict: both measures over all lemmas that the model knows, and the number of these lemmas.
 EW, MW, N_LEMMAS = "ew", "mw", "n_lemmas"
-CONTEXTS_AT_ONCE = 512  # contexts whose forms are compared together: some 30 MB for 3,000 forms
+CONTEXTS_AT_ONCE = 512  # contexts whose forms are compared together: about 30 MB for 3,000 forms
 
 
 @dataclass(frozen=True, slots=True)
 class Lemmas:
-    """Verbs in two forms, as places among distinct words.
+    """Verbs in two forms, as indices of distinct words.
 
     Attributes:
         words: Distinct forms, in the order of the list.
-        places: Of each lemma its singular form and its plural one among the words, (lemmas, 2).
+        places: For each lemma, the indices of its singular and its plural form, (lemmas, 2).
     """
 
     words: tuple[str, ...]
@@ -67,7 +67,7 @@ class Lemmas:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]]) -> Lemmas:
-        """Give the forms of verbs, singular and plural, a number each."""
+        """Assign an index to each distinct form of verbs, given as pairs of singular and plural."""
         words = tuple(dict.fromkeys(form for pair in pairs for form in pair))
         place = {word: at for at, word in enumerate(words)}
         places = np.array([[place[form] for form in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
@@ -76,21 +76,21 @@ class Lemmas:
 
 @dataclass(frozen=True, slots=True)
 class RightAndWrong:
-    """Numbers, or truth values, of the right and of the wrong form of lemmas, (contexts, lemmas)."""
+    """Numbers or truth values of the right and the wrong forms of lemmas, (contexts, lemmas)."""
 
     right: NDArray[Any]
     wrong: NDArray[Any]
 
     @classmethod
     def of(cls, values: Values, places: NDArray[np.int64], singular: Mask) -> RightAndWrong:
-        """Part the numbers of words, (contexts, words); `singular` says where the singular is right."""
+        """Split the numbers of words, (contexts, words); `singular` is true if the singular is right."""
         sing, plur = values[:, places[:, 0]], values[:, places[:, 1]]
         is_singular = singular[:, None]
         return cls(np.where(is_singular, sing, plur), np.where(is_singular, plur, sing))
 
 
 def probabilities(logprobs: RightAndWrong) -> RightAndWrong:
-    """Return probabilities up to a factor for each context, so that the largest is 1 and none is lost."""
+    """Return probabilities divided by the largest of each context, so that none underflows."""
     top = np.maximum(logprobs.right.max(axis=1), logprobs.wrong.max(axis=1))[:, None]
     return RightAndWrong(np.exp(logprobs.right - top), np.exp(logprobs.wrong - top))
 
@@ -112,14 +112,14 @@ def weighted_votes(logprobs: RightAndWrong) -> Values:
 def at_mass(
     logprobs: RightAndWrong, before: RightAndWrong, mass: float, *, least: bool
 ) -> tuple[Values, Values]:
-    """Return EW and MW of each context over a part of the probability mass, not a number where it has none.
+    """Return EW and MW of each context over a part of the probability mass; NaN if no form is in it.
 
-    Of the most likely, a lemma counts for EW if either form lies within the mass, and for MW each form that
-    does. Of the least likely a lemma counts if both do.
+    Over the most likely forms, EW counts a lemma if either form is within the mass, and MW counts each form
+    within it. Over the least likely, both count a lemma if both its forms are within the mass.
 
     Args:
-        logprobs: Of the forms, in nats.
-        before: Probability of all that is more probable than a form.
+        logprobs: Log-probabilities of the forms, in nats.
+        before: Total probability of all tokens that are more probable than a form.
         mass: From 0 to 1.
         least: Begin with the least likely entry of the vocabulary, not with the most likely one.
     """
@@ -128,7 +128,7 @@ def at_mass(
     if least:
         starts = RightAndWrong(*(np.maximum(0.0, 1 - start - size) for start, size in _both(before, sizes)))
     ends = RightAndWrong(*(start + size for start, size in _both(starts, sizes)))
-    whole = mass >= 1  # then nothing is cut
+    whole = mass >= 1  # then no form is cut off
     within = [RightAndWrong(*((end < mass) | whole for end in (ends.right, ends.wrong))),
               RightAndWrong(*((start < mass) | whole for start in (starts.right, starts.wrong)))]  # fmt: skip
     cut = [inside & ~outside for outside, inside in zip(*(_pair(one) for one in within), strict=True)]
@@ -151,7 +151,7 @@ def _both(first: RightAndWrong, second: RightAndWrong) -> Iterator[tuple[Any, An
 def _share_of_cut(
     cut: Sequence[Mask], starts: Sequence[Values], sizes: Sequence[Values], mass: float
 ) -> Values:
-    """Say how far a cut reaches into the form that it falls on, (contexts,); 0 where it falls on none."""
+    """Return the part of the form at the cut-off that is inside it, (contexts,); 0 if no form is there."""
     share = np.zeros(len(cut[0]))
     for is_cut, start, size in zip(cut, starts, sizes, strict=True):
         rows, columns = np.nonzero(is_cut)
@@ -162,7 +162,7 @@ def _share_of_cut(
 def _scores_within(
     counted: RightAndWrong, sizes: RightAndWrong, is_right: Mask, *, least: bool
 ) -> tuple[Values, Values]:
-    """Return EW and MW over the forms that count, not a number where none does."""
+    """Return EW and MW over the counted forms; NaN if there are none."""
     lemmas = (counted.right & counted.wrong) if least else (counted.right | counted.wrong)
     right, wrong = (lemmas, lemmas) if least else _pair(counted)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -173,7 +173,7 @@ def _scores_within(
 
 
 def _mixed(without: Values, with_cut: Values, share: Values) -> Values:
-    """Mix scores without and with the form at the cut; where one has no forms, the other is the score."""
+    """Mix the scores without and with the form at the cut-off; if one has no forms, return the other."""
     first = np.where(np.isnan(without), with_cut, without)
     second = np.where(np.isnan(with_cut), without, with_cut)
     mixed: Values = (1 - share) * first + share * second
@@ -182,22 +182,22 @@ def _mixed(without: Values, with_cut: Values, share: Values) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class AskedForms:
-    """Words whose log-probabilities are wanted after every sentence of a suite."""
+    """Words to score after every sentence of a suite."""
 
     words: tuple[str, ...]
-    pairs: tuple[tuple[str, str], ...]  # two forms that are compared; every word is in one
+    pairs: tuple[tuple[str, str], ...]  # two forms to compare; every word is in a pair
 
     def take(self, rows: Sequence[int]) -> AskedForms:
-        """Ask the same of some of the sentences."""
+        """Return the words of some of the sentences: the same."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Inflection(Question):
-    """All verbs of a list after the context of every item, whose one label is the words before the verb.
+    """All verbs of a list after the context of every item; the only label is the words before the verb.
 
     A verdict is about the published verb: right if its right form is more probable than its wrong one. It
-    also has EW and MW of the context. The feature `number` says which form of the others is right. If it is
+    also has EW and MW of the context. The feature `number` names the right form of the other verbs. If it is
     empty, the item is undecidable.
     """
 
@@ -206,7 +206,7 @@ class Inflection(Question):
     wrong: pa.StringArray  # its wrong form, (items,)
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse every score but `inflection`."""
+        """Return an error text for every score but `inflection`."""
         if score == "inflection":
             return None
         return (
@@ -215,13 +215,13 @@ class Inflection(Question):
         )
 
     def n_verdicts(self, n_items: int) -> int:
-        """Count one for each item."""
+        """Count one verdict for each item."""
         return n_items
 
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Compare the published verb, and all others after the same context, once for each context."""
+        """Compare the published verb of each item, and all verbs of the list once for each context."""
         lemmas, words = Lemmas.of(self.pairs), scored.asked_words
         place = {word: at for at, word in enumerate(words)}
         right, wrong = (
@@ -260,7 +260,7 @@ class Inflection(Question):
         )  # fmt: skip
 
     def describe(self) -> list[list[str]]:
-        """Name what counts."""
+        """Return the name of the contrast."""
         return [[PUBLISHED]]
 
     def hash_into(self, digest: hashlib._Hash) -> None:
@@ -270,18 +270,18 @@ class Inflection(Question):
             hash_column(digest, column)
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Return the measures of a verdict."""
+        """Return the types of the measures of a verdict."""
         return [pa.field(EW, pa.float64()), pa.field(MW, pa.float64()), pa.field(N_LEMMAS, pa.int64())]
 
     def take(self, rows: pa.Int64Array) -> Inflection:
-        """Ask the same about some of the items."""
+        """Return the question for some of the items."""
         return replace(self, right=self.right.take(rows), wrong=self.wrong.take(rows))
 
 
 def asked_forms(questions: Sequence[Question]) -> AskedForms | None:
-    """Return all words that cases ask about, or None if they ask nothing of the kind.
+    """Return all words that inflection questions compare, or None if there are no such questions.
 
-    Those of the list come first, then published verbs that it lacks, by the alphabet.
+    Words of the list come first, then published verbs outside the list, in alphabetical order.
     """
     asking = [question for question in questions if isinstance(question, Inflection)]
     if not asking:

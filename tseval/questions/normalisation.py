@@ -1,7 +1,7 @@
-"""Log-probabilities of sentences of unequal lengths, made comparable.
+"""Normalisation of log-probabilities, so that sentences of different lengths can be compared.
 
-With log P the log-probability of a sentence, n the number of tokens that it is a sum over, and log P_u the
-sum of the unigram log-probabilities of these tokens, all in nats:
+Let log P be the log-probability of a sentence, n its number of scored tokens, and log P_u the sum of the
+unigram log-probabilities of these tokens, all in nats:
 
     tokens    log P / n
     alpha=A   log P / n^A                     SLLN-LP (Liu et al. 2024)
@@ -11,8 +11,8 @@ sum of the unigram log-probabilities of these tokens, all in nats:
     characters  log P / letters of the text, code points of Unicode  (acc_norm of lm-eval)
     bytes       log P / bytes of the text in UTF-8                   (acc_bytes of lm-eval)
 
-The last two are also for continuations of a text, whose log-probability given that text is divided by their
-own length. Division by the number of words is the score `mean`.
+The last two also work for continuations of a text: their log-probability given the text is divided by their
+length. Division by the number of words is the score `mean`.
 
 Source: the reference scripts, jhlau/acceptability-prediction-in-context, `compute_model_score.py`, and
 sjtu-compling/ZhoBLiMP, `metrics.py`. Departure: none; both count the tokens that have a log-probability.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NORMALISATIONS = ("tokens", "characters", "bytes", "slor", "penlp", "alpha=A")
 # Lengths of the text itself, and the columns of scored sentences that hold them.
 LENGTHS = {"characters": "n_characters", "bytes": "n_bytes"}
-# Between the score and what it is normalised by, in the key of a run: `sentence/penlp`.
+# Separates the score and its normalisation in the key of a run: `sentence/penlp`.
 OVER = "/"
 _ALPHA = re.compile(r"alpha=(\d+\.?\d*|\.\d+)")
 
@@ -48,7 +48,8 @@ _ALPHA = re.compile(r"alpha=(\d+\.?\d*|\.\d+)")
 class Unigrams:
     """Unigram log-probabilities of the tokens of a model, in nats.
 
-    A token is a word as the model sees it; of a model of pieces, the piece's number in its vocabulary.
+    A token is a word as the model reads it; for a model of pieces, it is the piece's number in its
+    vocabulary.
     """
 
     logprobs: Mapping[str, float]
@@ -65,7 +66,7 @@ class Normalised:
     """A score: the log-probability of a sentence, normalised."""
 
     by: str  # one of `NORMALISATIONS`; A of `alpha=A` is above 0, at most 1
-    unigrams: Unigrams | None = None  # what `slor` subtracts; else None
+    unigrams: Unigrams | None = None  # only for `slor`, which subtracts them
     of: Literal["sentence", "regions"] = "sentence"  # whole sentences, or continuations of a text
 
     def __post_init__(self) -> None:
@@ -86,12 +87,12 @@ class Normalised:
             )
 
     def __str__(self) -> str:
-        """Name the score as in the key of a run: `sentence/penlp`."""
+        """Return the name in the key of a run, such as `sentence/penlp`."""
         return f"{self.of}{OVER}{self.by}" + (f"@{self.unigrams.digest[:16]}" if self.unigrams else "")
 
 
 def split_measure(measure: str) -> tuple[str, str | None]:
-    """Take the score of a run apart: what is compared, and what it is normalised by, None for nothing.
+    """Split the score of a run into its score and its normalisation, None without normalisation.
 
     >>> split_measure("sentence/slor@0123456789abcdef")
     ('sentence', 'slor')
@@ -101,7 +102,7 @@ def split_measure(measure: str) -> tuple[str, str | None]:
 
 
 def _checked(by: str) -> str:
-    """Return a normalisation as signatures name it: `alpha=.50` is `alpha=0.5`."""
+    """Return a normalisation in the form of signatures: `alpha=.50` is `alpha=0.5`."""
     match = _ALPHA.fullmatch(by)
     if match and 0 < float(match[1]) <= 1:
         return f"alpha={float(match[1])!r}"
@@ -115,9 +116,9 @@ def _checked(by: str) -> str:
 
 
 def normalise(by: str, logprobs: Sums, n_tokens: NDArray[np.int64], unigrams: Sums | None) -> Sums:
-    """Normalise the log-probabilities of sentences, (sentences,), as `Normalised.by` has it.
+    """Normalise the log-probabilities of sentences, (sentences,), by one of `NORMALISATIONS`.
 
-    Log-probabilities and sums of unigrams (for `slor` alone) are in nats, and sums over `n_tokens`.
+    Log-probabilities and sums of unigrams (only for `slor`) are in nats, and sums over `n_tokens`.
     """
     if by == "slor":
         assert unigrams is not None

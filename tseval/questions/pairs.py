@@ -1,4 +1,4 @@
-"""Pairs: is the better sentence strictly more probable than the worse one?"""
+"""Pairs: questions whether the better sentence is strictly more probable than the worse one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
 
 
-# The feature that says how many words at the end of an item's sentences the score `ending` compares.
+# The feature with the number of words, at the end of an item's sentences, that the score `ending` compares.
 ENDING = "ending"
 
 
@@ -29,15 +29,15 @@ ENDING = "ending"
 class Pairs(Question):
     """Ordered pairs of sentences, compared by one score.
 
-    Equal scores are a tie, and wrong. Two sentences that look the same to the model are undecidable, and so
-    are two that begin with different tokens if the model cannot say how probable these are, and two that are
-    half known, unless these are to be compared.
+    Equal scores are a tie, and wrong. A pair is undecidable if both sentences look the same to the model, or
+    if they begin with different tokens whose probability the model does not give. Half-known pairs are
+    undecidable too, unless the rule is to compare them.
     """
 
     ordered: tuple[Contrast, ...]
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse scores of other forms, and `ending` where the items do not say how long endings are."""
+        """Return an error text for scores of other questions, and for `ending` if items state no length."""
         if score == "choices":
             return (
                 f"has no choices between symbols, so --score {score} is not possible. Choose another "
@@ -69,7 +69,7 @@ class Pairs(Question):
         return None
 
     def n_verdicts(self, n_items: int) -> int:
-        """Count one for each item and contrast."""
+        """Count one verdict for each item and contrast."""
         return n_items * len(self.ordered)
 
     def decide(
@@ -80,7 +80,7 @@ class Pairs(Question):
             better, worse = rows[contrast.better], rows[contrast.worse]
             undecidable = scored.looks[better] == scored.looks[worse]
             apart = scored.begin_apart(better, worse)
-            if score == "ending" and apart.any():  # no matter, unless an ending is the whole sentence
+            if score == "ending" and apart.any():  # matters only if an ending is a whole sentence
                 shorter = np.minimum(scored.words.lengths[better], scored.words.lengths[worse])
                 apart &= features[ENDING].to_numpy() >= shorter
             undecidable |= apart
@@ -92,7 +92,7 @@ class Pairs(Question):
             yield Decided(str(contrast), high, low, high > low, undecidable, half_known=half_known)
 
     def describe(self) -> list[list[str]]:
-        """Name the two labels of each contrast."""
+        """Return the two labels of each contrast."""
         return [[contrast.better, contrast.worse] for contrast in self.ordered]
 
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -107,7 +107,7 @@ def _scores(
     features: pa.Table,
     score: Score,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Score both sentences of each pair, (items,) each; undecidable pairs have no critical word."""
+    """Score both sentences of each pair, (items,) each; undecidable pairs may have no critical word."""
     better, worse = pair
     if score == "critical":
         return scored.words.critical(better, worse, decidable)

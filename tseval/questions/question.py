@@ -1,4 +1,4 @@
-"""What every form of question can do, and the verdicts that it gives."""
+"""The interface of all questions, and the verdicts that they give."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
 
 
 class Question(ABC):
-    """What is asked about all items of a case; it holds columns, one row an item, where it needs any."""
+    """A question about all items of a case; it has columns, one row per item, if it needs any."""
 
     __slots__ = ()
 
     @abstractmethod
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Say why a score cannot be used, to go on from the name of the case; None if it can."""
+        """Return why a score cannot be used, as a predicate of the case's name; None if it can be used."""
 
     @abstractmethod
     def n_verdicts(self, n_items: int) -> int:
-        """Count the verdicts on so many items."""
+        """Count the verdicts on `n_items` items."""
 
     @abstractmethod
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Turn scored sentences into verdicts, one block for each thing that counts.
+        """Turn scored sentences into verdicts, one block for each contrast or prediction.
 
         Args:
             scored: All sentences of the suite.
-            rows: Row of each item's sentence among them, by label, (items,) each.
-            features: Of the items.
-            score: What sentences are compared by; one that was not refused.
+            rows: Row of each item's sentence in `scored`, for each label, (items,) each.
+            features: The features of the items.
+            score: The score to compare by; `refusal` must accept it.
         """
 
     @abstractmethod
     def describe(self) -> list[list[str]]:
-        """Name what counts, in order, for the digest of a suite."""
+        """Return the names of contrasts or predictions, in order, for the digest of a suite."""
 
-    def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most forms hold no columns of their own
-        """Add the columns that it holds to the digest of a suite."""
+    def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most questions have no columns
+        """Add the columns of the question to the digest of a suite."""
 
     def warnings(self) -> Iterator[tuple[str, str]]:
-        """Say what may mislead a reader of the verdicts: what counts, and what is wrong with it."""
+        """Yield what makes verdicts misleading: the name of a contrast or prediction, and the problem."""
         return iter(())
 
     def right_or_wrong(self) -> bool:
@@ -65,50 +65,50 @@ class Question(ABC):
         return True
 
     def contrasts(self) -> tuple[Contrast, ...]:
-        """Return the ordered pairs of labels that count; none where something else is asked."""
+        """Return the ordered pairs of labels; none for other questions."""
         return ()
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Return the features of single verdicts, beside those of their items, with their types."""
+        """Return the features of single verdicts, in addition to those of items, with their types."""
         return []
 
     def asks(self) -> Asks | None:
-        """Return what can be asked inside sentences; None where their scores are enough."""
+        """Return the symbols to compare inside sentences; None if the scores of sentences are enough."""
         return None
 
     def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked | None:
-        """Say what must be asked where; None where the scores of sentences are enough.
+        """Return the choices inside sentences; None if the scores of sentences are enough.
 
         Args:
             texts: The sentence of each item, (items,).
-            sentences: The distinct ones, as the model will be given them, (sentences,).
+            sentences: The distinct sentences, in the form that the model reads, (sentences,).
         """
         return None
 
     def take(self, rows: pa.Int64Array) -> Question:
-        """Ask the same about some of the items."""
+        """Return the question for some of the items."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The verdicts of one case on one thing that counts, by column.
+    """The verdicts of one case on one contrast or prediction, by column.
 
-    Undecidable is what was never put, because sentences look alike to the model, differ in what it leaves
+    A verdict is undecidable if sentences look the same to the model, differ in tokens that it leaves
     unscored, are half known (`tseval.questions.unknown`), or are too long for it.
     """
 
-    contrast: str  # what counts, for the tables: `grammatical > ungrammatical`
-    better: NDArray[np.float64]  # in nats; not a number where nothing was compared, (verdicts,)
-    worse: NDArray[np.float64]  # what `better` must exceed, (verdicts,)
-    correct: NDArray[np.bool_] | None  # (verdicts,); None where nothing is right or wrong
+    contrast: str  # the name in tables: `grammatical > ungrammatical`
+    better: NDArray[np.float64]  # in nats; NaN if nothing was compared, (verdicts,)
+    worse: NDArray[np.float64]  # the value that `better` must exceed, (verdicts,)
+    correct: NDArray[np.bool_] | None  # (verdicts,); None if verdicts are not right or wrong
     undecidable: NDArray[np.bool_]  # (verdicts,)
     items: NDArray[np.int64] | None = None  # place of each verdict's item; None: every item once, in order
-    features: pa.Table | None = None  # of a verdict, beside those of its item, (verdicts, features)
-    half_known: NDArray[np.bool_] | None = None  # (verdicts,); None where nothing is
+    features: pa.Table | None = None  # of verdicts, in addition to those of items, (verdicts, features)
+    half_known: NDArray[np.bool_] | None = None  # (verdicts,); None if no verdict is half known
 
     def among(self, asked: NDArray[np.bool_]) -> Decided:
-        """Put verdicts, one for each item that was asked about, (items,), among the undecidable others."""
+        """Expand verdicts on the items of a mask, (items,), to all items; the others are undecidable."""
         better, worse = np.full((2, len(asked)), np.nan)
         undecidable = ~asked
         better[asked], worse[asked] = self.better, self.worse

@@ -1,4 +1,4 @@
-"""Ratings: how far do scores of single sentences go with human judgements?"""
+"""Ratings: the correlation of scores of single sentences with human judgements."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
 
 
-# The one label of a rated sentence, and what its score is set against.
+# The only label of a rated sentence, and the feature to correlate scores with.
 RATED, MEAN_RATING = "sentence", "rating"
 
 
 @dataclass(frozen=True, slots=True)
 class Ratings(Question):
-    """Sentences that were rated, one to an item, with the rating among its features.
+    """Sentences with ratings, one per item, with the rating as a feature.
 
-    Or pairs, whose rating says how far people prefer the first. A verdict holds the score of a sentence, or
-    the difference of two; nothing about it is right or wrong.
+    Items may also be pairs, whose rating says how much people prefer the first sentence. A verdict has the
+    score of a sentence, or the difference of two scores; it is not right or wrong.
     """
 
     def right_or_wrong(self) -> bool:
-        """Say that verdicts are neither."""
+        """Return False: verdicts are neither right nor wrong."""
         return False
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse what compares parts of sentences."""
+        """Return an error text for scores that compare parts of sentences."""
         if score in ("sentence", "mean"):
             return None
         return (
@@ -45,16 +45,17 @@ class Ratings(Question):
         )
 
     def n_verdicts(self, n_items: int) -> int:
-        """Count one for each sentence."""
+        """Count one verdict for each sentence."""
         return n_items
 
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Yield the score of every sentence, or the difference of a pair's, the first less the second.
+        """Yield the score of every sentence, or for a pair the first score minus the second.
 
-        Where the model leaves first tokens unscored the score is that of the others. A sentence with unknown
-        words is counted as half known, and keeps its score; the difference of a half-known pair says nothing.
+        If the model leaves first tokens unscored, the score is that of the other tokens. A sentence with
+        unknown words is counted as half known and keeps its score. The difference of a half-known pair is
+        undecidable.
         """
         all_scores = scored.means if score == "mean" else scored.sums
         first, *others = (all_scores[label_rows] for label_rows in rows.values())
@@ -70,5 +71,5 @@ class Ratings(Question):
         yield Decided(MEAN_RATING, scores, nothing, None, undecidable, half_known=half_known)
 
     def describe(self) -> list[list[str]]:
-        """Name what scores are set against."""
+        """Return the name of the feature that scores are correlated with."""
         return [[MEAN_RATING]]

@@ -1,6 +1,6 @@
 """Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020).
 
-What a formula may say, and where that differs from SyntaxGym, is in `tseval.questions.formulas`.
+`tseval.questions.formulas` describes formulas, and how they differ from those of SyntaxGym.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tseval.questions.word_scores import WordScores
 
 
-# What the surprisal of a region is made of the surprisals of its words by.
+# The function that turns the surprisals of the words of a region into one number.
 Metric = Literal["sum", "mean", "median", "range", "max", "min"]
 REGION_METRICS: tuple[Metric, ...] = get_args(Metric)
 ALL_PREDICTIONS = "all predictions"
@@ -54,7 +54,7 @@ ALL_PREDICTIONS = "all predictions"
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an item should fulfil: a formula over surprisals of regions (`tseval.questions.formulas`)."""
+    """A formula over surprisals of regions that an item should fulfil (`tseval.questions.formulas`)."""
 
     name: str
     formula: str
@@ -64,7 +64,7 @@ class Prediction:
 
 
 def with_all(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
-    """Add to several predictions that an item should fulfil all of them (Hu et al. 2020, section 3)."""
+    """Add to several predictions their conjunction (Hu et al. 2020, section 3)."""
     if len(predictions) == 1:
         return tuple(predictions)
     every = " & ".join(f"[{prediction.formula}]" for prediction in predictions)
@@ -73,19 +73,19 @@ def with_all(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Regions(Question):
-    """Predictions on the regions of sentences, whose labels are conditions."""
+    """Predictions about the regions of sentences; the labels are conditions."""
 
     predictions: tuple[Prediction, ...]
     lengths: pa.Table  # words of each region: one list column per label, (items, labels)
-    metric: Metric = "sum"  # what makes one number of the words of a region
-    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by label; name to number
+    metric: Metric = "sum"  # how the words of a region become one number
+    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by label: region name to number
 
     def regions_of(self, condition: str) -> list[list[int]]:
         """Return the number of words of each region of each sentence under a condition."""
         return [list(lengths or ()) for lengths in self.lengths[condition].to_pylist()]
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse every score but `regions`."""
+        """Return an error text for every score but `regions`."""
         if score == "regions":
             return None
         choices = score == "choices"
@@ -93,22 +93,22 @@ class Regions(Question):
         return f"{what}, so --score {score} is not possible.\n  Write --score regions."
 
     def n_verdicts(self, n_items: int) -> int:
-        """Count one for each item and prediction."""
+        """Count one verdict for each item and prediction."""
         return n_items * len(self.predictions)
 
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Evaluate the formula of every prediction, and tell the surprisals that it is evaluated from.
+        """Evaluate the formula of every prediction, with the surprisals in it as features.
 
         The scores of a single comparison are its two sides, with the sign that makes the better one greater;
-        a combination of several has none. Items whose conditions all look alike to the model are undecidable;
-        so are those of an interaction two of whose conditions do, as it then asks something else; and so are
-        those that ask for first words where the model leaves unscored in what they differ; and those that are
-        half known, unless these are to be compared.
+        a combination of comparisons has no scores. An item is undecidable if all its conditions look the same
+        to the model, or if two conditions of an interaction do, because this changes the question. It is also
+        undecidable if its conditions differ in unscored first words that a region contains. Half-known items
+        are undecidable too, unless the rule is to compare them.
         """
 
-        @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
+        @cache  # formulas, their two sides, and both parts of a difference use the same regions
         def surprisal(place: RegionPlace, condition: str, *other_conditions: str) -> NDArray[np.float64]:
             if other_conditions:
                 return _of_either(
@@ -161,7 +161,7 @@ class Regions(Question):
             half_known = self._unknown(formula, says_nothing, surprisal) & ~undecidable
             if not scored.compares_half_known:
                 undecidable |= half_known
-        for region in regions_of(formula):  # not a number where words share a piece with others
+        for region in regions_of(formula):  # NaN if words share a piece with others
             undecidable |= np.isnan(surprisal(region.place, region.condition))
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, n_items), np.nan)
@@ -173,10 +173,10 @@ class Regions(Question):
     def _unknown(
         self, node: Operation, says_nothing: Callable[[Operation], NDArray[np.bool_]], surprisal: Surprisal
     ) -> NDArray[np.bool_]:
-        """Tell in which items nothing says whether a statement holds, (items,).
+        """Return the items in which the truth of a statement is unknown, (items,).
 
-        `says_nothing` tells it of a comparison. Of two statements, one that is known to be false makes `&`
-        false, and one that is known to be true makes `|` true.
+        `says_nothing` decides this for a comparison. Of two statements, a known false one makes `&` false,
+        and a known true one makes `|` true.
         """
         above: list[Operation] = []
         while node.operator in "&|" and isinstance(node.left, Operation):
@@ -195,10 +195,10 @@ class Regions(Question):
     def _says_nothing(
         self, comparison: Operation, scored: ScoredSentences, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
-        """Tell in which items both sides of a comparison are made of the same regions, (items,).
+        """Return the items in which both sides of a comparison have the same regions, (items,).
 
-        As the model sees them, that is: in an interaction, where both conditions look alike pair by pair. Of
-        probabilities that are added, where all texts of one side are among those of the other.
+        Regions are compared as the model sees them. In an interaction, conditions must look the same in
+        pairs. If probabilities are added, all texts of one side must be among those of the other.
         """
         parts = list(signed(comparison))
         if any(isinstance(side, Either) for side in (comparison.left, comparison.right)):
@@ -220,11 +220,11 @@ class Regions(Question):
     def half_known(
         self, comparison: Operation, unknown: UnknownWords, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
-        """Tell in which items a comparison is half known, (items,).
+        """Return the items in which a comparison is half known, (items,).
 
-        Of what is set against each other, up to the end of what is compared, some region has an unknown word
-        under one condition and not under the other. In an interaction both conditions of each difference are
-        set against each other. A region that is compared with a number is not half known.
+        In these, some region up to the end of the compared regions has an unknown word under one condition
+        and not under the other. In an interaction, the two conditions of each difference are compared. A
+        region that is compared with a number is not half known.
         """
         half_known = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
         for terms in differences(comparison):
@@ -235,7 +235,7 @@ class Regions(Question):
     def _apart(
         self, terms: Sequence[tuple[int, Region]], unknown: UnknownWords, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
-        """Tell in which items added regions have other unknown words than subtracted ones, (items,)."""
+        """Return the items in which added and subtracted regions have different unknown words, (items,)."""
         spans = [(sign, region.condition, *self.span(region)) for sign, region in terms]
         any_unknown = np.any([unknown.kinds[rows[label]] > 0 for _, label, *_ in spans], axis=0)
         is_apart = np.zeros(len(any_unknown), dtype=np.bool_)
@@ -259,13 +259,13 @@ class Regions(Question):
         return is_apart
 
     def _unknown_in(self, label: str, item: int, row: int, end: int, unknown: UnknownWords) -> Counter[int]:
-        """Count the unknown words of each region of a sentence, by its number, up to a word."""
+        """Count the unknown words of each region of a sentence, by region number, up to a word."""
         stops = np.cumsum(self.regions_of(label)[item])
         positions = [position for position, _ in unknown.of_rows.get(row, ()) if position < end]
         return Counter(np.searchsorted(stops, positions, side="right").tolist())
 
     def compared(self) -> list[Region]:
-        """List the regions that predictions refer to, each once under all its conditions, in their order."""
+        """Return the regions in predictions: by place in order of mention, each with all its conditions."""
         parts = (part for prediction in self.predictions for part in parts_of(parse(prediction.formula)))
         regions = dict.fromkeys(part for part in parts if isinstance(part, Region))
         places = list(dict.fromkeys(region.place for region in regions))
@@ -275,7 +275,7 @@ class Regions(Question):
         )
 
     def span(self, region: Region) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Say where a region stands in its sentences: words before it and words in it, (items,) each."""
+        """Return the place of a region in its sentences: words before it and words in it, (items,) each."""
         of_items, place = self.regions_of(region.condition), region.place
         if place is None:
             whole = np.array([sum(item_lengths) for item_lengths in of_items], dtype=np.int64)
@@ -290,9 +290,9 @@ class Regions(Question):
     def _surprisal(
         self, words: WordScores, rows: NDArray[np.int64], condition: str, place: RegionPlace
     ) -> NDArray[np.float64]:
-        if place is None and self.metric == "sum":  # not the sum over its words, if these were corrected
+        if place is None and self.metric == "sum":  # word scores may have been corrected, so no sum of these
             return -words.totals[rows]
-        if place is None:  # SyntaxGym adds up the regions, whatever the metric within them
+        if place is None:  # SyntaxGym adds up the regions, with any metric within them
             n_regions = max(map(len, self.regions_of(condition)), default=0)
             parts = [self._surprisal(words, rows, condition, n + 1) for n in range(n_regions)]
             return np.sum(parts, axis=0, initial=0.0) if parts else np.zeros(len(rows))
@@ -305,16 +305,16 @@ class Regions(Question):
         )
 
     def compares_continuations(self) -> bool:
-        """Return whether nothing is asked but which of two continuations, region 2, is more probable."""
+        """Return whether predictions only compare two continuations, which are region 2."""
         formulas = [parse(prediction.formula) for prediction in self.predictions]
         sides = [side for formula in formulas for side in (formula.left, formula.right)]
         return self.metric == "sum" and all(isinstance(side, Region) and side.place == 2 for side in sides)
 
     def _compares_whole(self, words: WordScores, rows: RowsByLabel, place: RegionPlace) -> NDArray[np.bool_]:
-        """Tell in which items whole sentences are compared instead of a region, (items,).
+        """Return the items in which whole sentences are compared instead of a region, (items,).
 
-        A piece holds letters of the region and of what is before it. Where nothing but continuations of one
-        text is compared, up to the end, whole sentences differ by as much.
+        This is for a piece with letters of the region and of the text before it. If only continuations of the
+        same text are compared, up to the end, the difference between whole sentences is the same.
         """
         formulas = [parse(prediction.formula) for prediction in self.predictions]
         sides = [side for formula in formulas for side in (formula.left, formula.right)]
@@ -340,13 +340,13 @@ class Regions(Question):
         return whole
 
     def _begins(self, region: Region) -> NDArray[np.bool_]:
-        """Tell in which items a region holds the first word of its sentence."""
+        """Return the items in which a region has the first word of its sentence."""
         before, lengths = self.span(region)
         begins: NDArray[np.bool_] = (before == 0) & (lengths > 0)
         return begins
 
     def warnings(self) -> Iterator[tuple[str, str]]:
-        """Name comparisons of sums that are over unequal numbers of words."""
+        """Yield predictions that compare sums over different numbers of words."""
         for prediction in self.predictions:
             if self.metric == "sum" and prediction.name != ALL_PREDICTIONS:
                 for part in parts_of(parse(prediction.formula)):
@@ -354,7 +354,7 @@ class Regions(Question):
                         yield from self._unequal(prediction, part)
 
     def _unequal(self, prediction: Prediction, comparison: Operation) -> Iterator[tuple[str, str]]:
-        """Count the words of both sides; in a difference, those that are taken away are too."""
+        """Yield a warning if the two sides have different numbers of words, less subtracted regions."""
         regions = list(dict.fromkeys(part for part in parts_of(comparison) if isinstance(part, Region)))
         if len(regions) < 2:  # a region against a number
             return
@@ -366,7 +366,7 @@ class Regions(Question):
             yield prediction.name, f"{items} compare sums over different numbers of words: {named}"
 
     def _n_words(self, node: Node) -> NDArray[np.int64]:
-        """Count the words of regions that are added, less those of regions that are subtracted."""
+        """Count the words of added regions, minus those of subtracted regions."""
         if isinstance(node, Region):
             return self.span(node)[1]
         if isinstance(node, Either):
@@ -378,12 +378,12 @@ class Regions(Question):
         return left + right if node.operator == "+" else left - right
 
     def describe(self) -> list[list[str]]:
-        """Name each prediction, with its formula, and with the metric where it is not the sum."""
-        metric = [] if self.metric == "sum" else [self.metric]  # digests of sums stay what they were
+        """Return the name and formula of each prediction, and the metric if it is not the sum."""
+        metric = [] if self.metric == "sum" else [self.metric]  # digests of sums must not change
         return [[prediction.name, prediction.formula, *metric] for prediction in self.predictions]
 
     def hash_into(self, digest: hashlib._Hash) -> None:
-        """Add how many regions there are, how long each is, and which have names."""
+        """Add the number of regions, their lengths and their names."""
         for name in self.lengths.column_names:
             column = self.lengths.column(name).combine_chunks()
             hash_column(digest, pc.list_value_length(column))
@@ -392,16 +392,16 @@ class Regions(Question):
             digest.update(json.dumps(self.named, sort_keys=True).encode())
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Return the surprisals that predictions refer to, in nats: `match.4`, `what_gap.critical`."""
+        """Return the surprisals in predictions, in nats, named as `match.4` or `what_gap.critical`."""
         return [pa.field(str(region), pa.float64()) for region in self.compared()]
 
     def take(self, rows: pa.Int64Array) -> Regions:
-        """Ask the same about some of the items."""
+        """Return the question for some of the items."""
         return replace(self, lengths=self.lengths.take(rows))
 
 
 def _of_either(surprisals: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> NDArray[np.float64]:
-    """Return the surprisal of one text or another from that of each and its row; equal texts count once."""
+    """Return the surprisal of one text or another from the surprisals and rows; equal texts count once."""
     logprobs = np.stack([-surprisal for surprisal, _ in surprisals])
     for index, (_, row) in enumerate(surprisals):
         for _, earlier in surprisals[:index]:
@@ -411,7 +411,7 @@ def _of_either(surprisals: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]
 
 
 def _all_among(texts: Sequence[NDArray[Any]], other_texts: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
-    """Tell in which items all texts of one side are among those of the other, (items,)."""
+    """Return the items in which all texts of one side are among those of the other, (items,)."""
     are_among: NDArray[np.bool_] = np.all(
         [np.any([text == other_text for other_text in other_texts], axis=0) for text in texts], axis=0
     )

@@ -1,6 +1,6 @@
-"""Scored sentences, by column: what questions are decided from.
+"""Scored sentences, by column: the data that questions are decided from.
 
-Everything here works on whole columns; a suite has hundreds of thousands of sentences.
+All operations are on whole columns, because a suite has hundreds of thousands of sentences.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ class ScoredSentences:
     """Distinct sentences with the log-probabilities of their words.
 
     Args:
-        table: One row per sentence: `sentence`, `seen` (its words as the model sees them), `logprob` (nats,
-            float64), `words` (nats, float32, one per word of `seen`); where single symbols were asked for,
-            `right` and `wrong` (nats, float64, one per word); where the model leaves first tokens unscored,
+        table: One row per sentence: `sentence`, `seen` (its words as the model reads them), `logprob` (nats,
+            float64) and `words` (nats, float32, one per word of `seen`). If single symbols are compared, also
+            `right` and `wrong` (nats, float64, one per word). If the model leaves first tokens unscored, also
             these as `unscored`.
-        too_long: Sentences that were not scored, because the model does not read so far.
-        by: What log-probabilities are normalised by (`tseval.questions.scored`); None for nothing. The
-            table then holds `n_tokens`, or a length of the text, and for `slor` `unigram_logprob`.
-        region_length: What the surprisals of continuations are divided by, one of `LENGTHS`; None for
-            nothing.
-        unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
-            and they are undecidable.
-        asked_words: Words whose log-probabilities after each sentence stand in the column `forms`.
+        too_long: Sentences that were not scored because they are too long for the model.
+        by: The normalisation of log-probabilities (`tseval.questions.normalisation`), or None. With it the
+            table has `n_tokens` or a length of the text, and for `slor` also `unigram_logprob`.
+        region_length: The length, one of `LENGTHS`, to divide surprisals of continuations by, or None.
+        unknown: The model's sign of unknown words, and the rule for half-known pairs; by default the usual
+            signs, and these pairs are undecidable.
+        asked_words: Words whose log-probabilities after each sentence are in the column `forms`.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class ScoredSentences:
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:
-        """Refuse scores that are infinite or not a number: comparing them would decide nothing."""
+        """Raise an error for scores that are infinite or NaN, because they cannot be compared."""
         wrong = np.flatnonzero(~np.isfinite(self.sums))
         if len(wrong):
             sentence, value = (self.table[name][int(wrong[0])].as_py() for name in ("sentence", "logprob"))
@@ -76,8 +75,8 @@ class ScoredSentences:
             )
 
     def find(self, sentences: pa.StringArray) -> Rows:
-        """Return the row of each sentence, -1 for one that was too long, (sentences,)."""
-        # One look-up for a whole suite: each would index all scored sentences anew.
+        """Return the row of each sentence, -1 for a sentence that is too long, (sentences,)."""
+        # Call this once for a whole suite: each call indexes all scored sentences again.
         rows = pc.index_in(sentences, value_set=self.table["sentence"])
         known = pc.is_in(sentences.filter(rows.is_null()), value_set=self.too_long)
         assert pc.all(known, min_count=0).as_py(), "a sentence of the suite was not scored"
@@ -85,7 +84,7 @@ class ScoredSentences:
 
     @cached_property
     def sums(self) -> Sums:
-        """Log-probability of each sentence, in nats, normalised if that is asked for, (sentences,)."""
+        """Log-probability of each sentence, in nats, normalised if `by` is given, (sentences,)."""
         logprobs = cast("Sums", self.table["logprob"].to_numpy())
         if self.by is None:
             return logprobs
@@ -100,15 +99,16 @@ class ScoredSentences:
 
     @cached_property
     def looks(self) -> Rows:
-        """A number for each sentence, equal for those that look alike to the model, (sentences,)."""
-        if self.table["seen"].equals(self.table["sentence"]):  # which are distinct
+        """A number for each sentence, equal if sentences look the same to the model, (sentences,)."""
+        if self.table["seen"].equals(self.table["sentence"]):  # sentences are distinct
             return np.arange(len(self.table))
         return cast("Rows", self.table["seen"].combine_chunks().dictionary_encode().indices.to_numpy())
 
     def begin_apart(self, *rows: Rows) -> NDArray[np.bool_]:
-        """Tell where sentences begin with different tokens that nothing says the probability of, (items,).
+        """Return the items whose sentences begin with different unscored tokens, (items,).
 
-        Whatever counts their first words cannot be compared then. Rows are those of each label, (items,).
+        Comparisons that include the first words are undecidable then. `rows` has the rows of each label,
+        (items,).
         """
         if "unscored" not in self.table.column_names:
             return np.zeros(len(rows[0]), dtype=np.bool_)
@@ -124,9 +124,9 @@ class ScoredSentences:
         return WordScores(self.table)
 
     def inside(self, rows: Rows, positions: Rows) -> tuple[Sums, Sums]:
-        """Return what was answered before words of sentences: the right symbols and the wrong ones.
+        """Return the values of the right and of the wrong symbols before words of sentences.
 
-        Rows are those of the sentences, positions how many words stand before the place, (asks,) each.
+        `rows` are those of the sentences, `positions` the number of words before each choice, (asks,) each.
         """
         lengths = pc.list_value_length(self.table["words"]).to_numpy()
         at = (np.cumsum(lengths) - lengths)[rows] + positions
@@ -134,7 +134,7 @@ class ScoredSentences:
         return right, wrong
 
     def check_forms(self) -> None:
-        """Refuse lists of words after sentences that are not of the words that are asked about."""
+        """Raise an error if the column `forms` does not have one number for each of `asked_words`."""
         lengths = pc.list_value_length(self.table["forms"])
         if not pc.all(pc.equal(lengths, pa.scalar(len(self.asked_words), lengths.type)), min_count=0).as_py():
             raise ModelError(
@@ -144,7 +144,7 @@ class ScoredSentences:
 
     @cached_property
     def choices(self) -> Rows:
-        """What was answered to each question: 1, 2, or 0 for an answer that is neither, (sentences,)."""
+        """The answer to each prompt: 1, 2, or 0 for an answer that is neither, (sentences,)."""
         if ANSWER not in self.table.column_names:
             raise ModelError(
                 "this suite asks which of two sentences is better, but the run has no answers.\n"

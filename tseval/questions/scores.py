@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 # sentence  the log-probability of a sentence, the sum over its words
-# critical  that of the first word at which two sentences differ
-# ending    the sum over the last words, as many as the item's feature `ending` says
-# regions   what the predictions of a case say of the surprisals of regions
+# critical  the log-probability of the first word at which two sentences differ
+# ending    the sum over the last words; the item's feature `ending` has their number
+# regions   predictions of a case about the surprisals of regions
 # choices   the probabilities of single symbols after prefixes
 # mean      the sum over the words divided by their number
-# inflection  all verbs of a list, after the words before the verb
-# prompt    the answers of a model that is asked which of two sentences is better, in both orders
+# inflection  the forms of all verbs of a list, after the words before the verb
+# prompt    the answers of a model to the question which of two sentences is better, in both orders
 Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean", "inflection", "prompt"]
 SCORES: tuple[Score, ...] = get_args(Score)
 # Scores that need the log-probabilities of single words.

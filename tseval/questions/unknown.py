@@ -1,7 +1,7 @@
-"""Words that a model does not know, and pairs of which it knows one form only.
+"""Words that a model does not know, and pairs with one known form.
 
 A pair is half known if the unknown words of its two sentences are not the same words. The model then reads
-`<unk>` in place of one form and knows the other, so it compares something that nobody asked. A word that is
+`<unk>` instead of one form and knows the other, so the comparison is not the intended one. A word that is
 unknown in both sentences does no harm.
 
 Source: Linzen, Dupoux & Goldberg 2016, "Assessing the Ability of LSTMs to Learn Syntax-Sensitive
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 
-# What happens to half-known pairs: they are undecidable, or they are compared like all others.
+# The rule for half-known pairs: they are undecidable, or they are compared like all others.
 UnknownRule = Literal["undecidable", "score"]
 UNKNOWN_RULES: tuple[UnknownRule, ...] = get_args(UnknownRule)
-# How vocabularies write the word that stands for all unknown ones.
+# How vocabularies write the word for all unknown words.
 UNKNOWN_MARKS = (
     "<unk>", "<UNK>", "<unknown>", "<UNKNOWN>", "[UNK]", "<oov>", "<OOV>", "UNK", "<|unk|>",
 )  # fmt: skip
 
 
 def check_rule(rule: str) -> None:
-    """Refuse a rule that does not exist."""
+    """Raise an error for a rule that does not exist."""
     if rule not in UNKNOWN_RULES:
         raise SuiteError(f"unknown={rule!r}: {suggest(rule, UNKNOWN_RULES, 'Rules for half-known pairs')}")
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """How a model shows unknown words, and what happens to half-known pairs.
+    """The model's sign of unknown words, and the rule for half-known pairs.
 
     Attributes:
         rule: `undecidable`, or `score` to compare half-known pairs like all others.
-        mark: The word that stands for unknown words; None if the model does not say, as models of pieces.
+        mark: The word for unknown words; None if the model does not state it, as models of pieces.
         lowercase: Whether the model reads words in lower case.
-        unsaid: Whether half-known pairs are not marked, as in runs from before they were counted.
+        unsaid: Whether half-known pairs are not marked, as in old runs, which did not count them.
     """
 
     rule: UnknownRule = "undecidable"
@@ -67,24 +67,24 @@ class Unknown:
 
     @classmethod
     def of(cls, protocol: Mapping[str, Json], rule: UnknownRule = "undecidable") -> Unknown:
-        """Read from the protocol of a model how it shows unknown words."""
+        """Read the sign of unknown words from the protocol of a model."""
         mark = protocol.get("unknown")
         return cls(rule, mark if isinstance(mark, str) else None, protocol.get("lowercase") is True)
 
     def is_unknown(self, word: str, seen: str) -> bool:
-        """Return whether a model that shows a word so does not know it."""
+        """Return whether a word is unknown, given the form `seen` in which the model shows it."""
         if self.mark is not None:
             return seen == self.mark
-        if seen == word:  # a word of the text, whatever it looks like
+        if seen == word:  # the text itself has this word
             return False
         return seen in UNKNOWN_MARKS or any(mark in seen for mark in _BRACKETED)
 
     def pattern(self) -> str:
-        """Return a regular expression that finds the sentences in which a word may be unknown."""
+        """Return a regular expression that finds sentences with possibly unknown words."""
         return "|".join(map(re.escape, UNKNOWN_MARKS if self.mark is None else (self.mark,)))
 
 
-# A piece that stands for unknown letters may be a part of a word; no word contains one of these by chance.
+# A piece for unknown letters may be part of a word; no word contains one of these by chance.
 _BRACKETED = tuple(mark for mark in UNKNOWN_MARKS if not mark.isalpha())
 
 
@@ -92,8 +92,8 @@ class UnknownWords:
     """The unknown words of scored sentences.
 
     Args:
-        table: One row for each sentence: `sentence`, and `seen`, its words as the model sees them.
-        unknown: How the model shows unknown words.
+        table: One row for each sentence: `sentence`, and `seen`, its words as the model reads them.
+        unknown: The model's sign of unknown words.
     """
 
     def __init__(self, table: pa.Table, unknown: Unknown) -> None:
@@ -101,7 +101,7 @@ class UnknownWords:
 
     @cached_property
     def of_rows(self) -> dict[int, list[tuple[int, str]]]:
-        """Unknown words by the row of their sentence, each with its position; only of rows that have any."""
+        """Unknown words by the row of their sentence, each with its position; only rows that have any."""
         if self._table["seen"].equals(self._table["sentence"]) and self._unknown.mark is None:
             return {}
         maybe = pc.match_substring_regex(self._table["seen"], self._unknown.pattern())
@@ -115,7 +115,7 @@ class UnknownWords:
         text = without_context(sentence)
         text = text.lower() if self._unknown.lowercase else text
         words, seen_words = text.split(), seen.split()
-        if len(words) != len(seen_words):  # nobody knows which word is which: what is not shown is unknown
+        if len(words) != len(seen_words):  # words cannot be aligned: those that are not in `seen` are unknown
             return [(0, word) for word in (Counter(words) - Counter(seen_words)).elements()]
         numbered = enumerate(zip(words, seen_words, strict=True))
         return [
@@ -135,20 +135,20 @@ class UnknownWords:
         return kinds
 
     def differ(self, rows: Rows, other_rows: Rows) -> NDArray[np.bool_]:
-        """Tell which pairs of sentences, given by their rows, are half known, (pairs,)."""
+        """Return which pairs of sentences, given by their rows, are half known, (pairs,)."""
         if not self.of_rows:
             return np.zeros(len(rows), dtype=np.bool_)
         half_known: NDArray[np.bool_] = self.kinds[rows] != self.kinds[other_rows]
         return half_known
 
     def within(self, row: int, start: int, stop: int) -> Counter[str]:
-        """Count the unknown words of a stretch of a sentence."""
+        """Count the unknown words of a sentence from position `start` to before `stop`."""
         return Counter(word for position, word in self.of_rows.get(row, ()) if start <= position < stop)
 
     def count_missing(self, of_labels: Sequence[Rows]) -> Counter[str]:
-        """Count for each word how many items lack it in one of their sentences and not in another.
+        """Count for each word the items in which it is unknown in one sentence and not in another.
 
-        An item of a single sentence lacks all its unknown words.
+        For an item of a single sentence, all its unknown words count.
 
         Args:
             of_labels: The row of each item's sentence, (items,), for each of its labels.
@@ -166,12 +166,12 @@ class UnknownWords:
 
 
 def unshared(sentences: Iterable[Counter[str]]) -> set[str]:
-    """Name the words that are not equally often in all sentences of an item; of a single one all."""
+    """Return words whose counts differ between the sentences of an item; all words of a single sentence."""
     counts = list(sentences)
     words = {word for count in counts for word in count}
     return {word for word in words if len(counts) == 1 or len({count[word] for count in counts}) > 1}
 
 
 def rank_missing(costs: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Order words by the pairs that each costs, those of equal cost by name."""
+    """Sort words by the number of pairs that each costs, then by name."""
     return sorted(costs.items(), key=lambda pair: (-pair[1], pair[0]))

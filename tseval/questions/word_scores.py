@@ -1,4 +1,4 @@
-"""The log-probabilities of single words of scored sentences, end to end."""
+"""The log-probabilities of single words of all scored sentences, concatenated."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class WordScores:
-    """The words of all scored sentences end to end, with where each sentence starts."""
+    """The words of all scored sentences, concatenated, with the start of each sentence."""
 
     def __init__(self, table: pa.Table) -> None:
         split = pc.split_pattern(table["seen"].combine_chunks(), " ")
         self.unfinished = unfinished_words(table)
         words = split.flatten()
-        if self.unfinished.any():  # what is seen of such a word depends on the words beside it
+        if self.unfinished.any():  # the form in `seen` of such a word depends on neighbouring words
             texts = pc.utf8_split_whitespace(table["sentence"].combine_chunks()).flatten()
             words = pc.if_else(pa.array(self._shares_piece()), texts, words)
         self.ids = words.dictionary_encode().indices.to_numpy()
@@ -39,11 +39,11 @@ class WordScores:
         self.starts = np.cumsum(self.lengths) - self.lengths
 
     def critical(self, better: Rows, worse: Rows, decidable: NDArray[np.bool_]) -> tuple[Sums, Sums]:
-        """Score the first word at which each pair differs, (pairs,); not a number where none does."""
+        """Score the first word at which each pair differs, (pairs,); NaN if the pair is not decidable."""
         scores = np.full((2, len(better)), np.nan)
         pairs = np.flatnonzero(decidable)
         position = 0
-        while len(pairs):  # one turn per word position; pairs that have differed drop out
+        while len(pairs):  # one pass per word position; pairs that have differed are removed
             b, w = better[pairs], worse[pairs]
             ended = position >= np.minimum(self.lengths[b], self.lengths[w])
             if ended.any():
@@ -65,15 +65,15 @@ class WordScores:
         return scores[0], scores[1]
 
     def _shares_piece(self) -> NDArray[np.bool_]:
-        """Tell which words have a piece in common with the word before or behind them, (words,)."""
-        # No last word of a sentence is unfinished.
+        """Return which words share a piece with the word before or after them, (words,)."""
+        # The last word of a sentence is never unfinished.
         shared: NDArray[np.bool_] = self.unfinished | np.append(False, self.unfinished[:-1])
         return shared
 
     def _from_common_piece(self, better: int, worse: int, position: int) -> tuple[float, float]:
-        """Score the word at a position with the pieces that hold a letter of it, and all that they hold.
+        """Score the word at a position with all pieces that contain its letters, and their other letters.
 
-        Where such a piece also holds a part of a later word nothing says the probability: not a number.
+        If such a piece also has a part of a later word, the probability is unknown: NaN.
         """
         starts = [int(self.starts[row]) for row in (better, worse)]
         if any(self.unfinished[start + position] for start in starts):
@@ -90,7 +90,7 @@ class WordScores:
     def ending(self, rows: Rows, length: Rows) -> Sums:
         """Sum the log-probabilities of the last words of sentences, in float64, (sentences,).
 
-        Not a number where a piece holds letters of the ending and of what is before it; so for all stretches.
+        NaN if a piece has letters of the ending and of the text before it. The same holds for `sums_within`.
         """
         wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
         if len(wrong):
@@ -103,7 +103,7 @@ class WordScores:
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 
     def lengths_within(self, rows: Rows, before: Rows, lengths: Rows, unit: str) -> Rows:
-        """Count the characters or bytes of a stretch of words, as `sums_within` takes it, (sentences,)."""
+        """Count the characters or bytes of a span of words, given as in `sums_within`, (sentences,)."""
         text_lengths = []
         for row, start, length in zip(rows.tolist(), before.tolist(), lengths.tolist(), strict=True):
             text = str(self.texts[row].as_py())
@@ -113,11 +113,11 @@ class WordScores:
         return np.maximum(np.array(text_lengths, dtype=np.int64), 1)
 
     def sums_within(self, rows: Rows, before: Rows, lengths: Rows) -> Sums:
-        """Sum a stretch of words of sentences, behind so many `before` it, in float64, (sentences,)."""
+        """Sum a span of words in each sentence, after `before` words, in float64, (sentences,)."""
         return self._sums(self.starts[rows] + before, lengths)
 
     def within(self, rows: Rows, before: Rows, lengths: Rows) -> list[NDArray[np.float64]]:
-        """Return the log-probabilities of a stretch of words, as `sums_within` takes it, (words,) each."""
+        """Return the log-probabilities of a span of words, given as in `sums_within`, (words,) each."""
         spans = zip(self.starts[rows] + before, lengths, strict=True)
         by_sentence = [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
         if not self.unfinished.any():
@@ -129,7 +129,7 @@ class WordScores:
 
     def _sums(self, starts: Rows, lengths: Rows) -> Sums:
         """Sum runs of words; an empty run is 0."""
-        # Differences of one running sum would be quicker, but equal runs must have equal sums.
+        # Differences of a cumulative sum would be faster, but equal spans must have equal sums.
         spans = np.stack((starts, starts + lengths), axis=1).ravel()
         sums = np.add.reduceat(np.append(self.logprobs.astype(np.float64), 0.0), spans)[::2]
         sums = np.where(lengths == 0, 0.0, sums)
@@ -140,15 +140,15 @@ class WordScores:
 
 
 def unfinished_words(table: pa.Table) -> NDArray[np.bool_]:
-    """Tell which words of all sentences, end to end, end inside a piece of a later word, (words,).
+    """Return which words of all sentences end inside a piece of a later word, (words,).
 
-    Such a word has no probability of its own, and no more has the next.
+    Such a word has no separate probability, and the next word has none either.
     """
     seen = pc.split_pattern(table["seen"].combine_chunks(), " ").flatten()
     if not pc.any(pc.ends_with(seen, UNFINISHED), min_count=0).as_py():
         return np.zeros(len(seen), dtype=np.bool_)
     texts = pc.utf8_split_whitespace(table["sentence"].combine_chunks()).flatten()
-    if len(texts) != len(seen):  # an adapter that shows other words than there are
+    if len(texts) != len(seen):  # the adapter shows words that do not match the sentence's words
         return np.zeros(len(seen), dtype=np.bool_)
     marked = pc.and_not(pc.ends_with(seen, UNFINISHED), pc.ends_with(texts, UNFINISHED))
     return cast("NDArray[np.bool_]", marked.to_numpy(zero_copy_only=False))
