@@ -1,6 +1,6 @@
-"""Score a suite with a model: the one path from sentences to a run.
+"""Score a suite with a model: the path from sentences to a run.
 
-plan → score → judge → write.
+The steps are: plan → score → judge → write.
 """
 
 from tseval.evaluation.plan import Plan, make_plan, refuse_too_long, run_key

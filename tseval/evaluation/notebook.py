@@ -1,4 +1,4 @@
-"""A bar below the cell of a notebook."""
+"""A progress bar below the cell of a notebook."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-EVERY = 0.2  # seconds between two pictures of a bar
+EVERY = 0.2  # seconds between two updates of a bar
 
 
 def progress_in_notebook(title: str) -> Callable[[int, int], None] | None:
-    """Return what shows a bar below the cell of a notebook; nothing elsewhere."""
+    """Return a function that shows a progress bar below the cell; None outside a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None or not shell.has_trait("kernel"):
         return None

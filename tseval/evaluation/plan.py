@@ -1,4 +1,4 @@
-"""What is to be scored, with what, and how it will be judged; what cannot be is refused."""
+"""Plans of runs: sentences, scorer and score. Combinations that cannot work are refused."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be scored, with what, and how it will be judged; nothing in it is found to be wrong later.
+    """A plan of a run: all that scoring and judging need, checked completely before they begin.
 
     Attributes:
-        sentences: Distinct ones, sorted, as the model is given them.
-        asked: What is asked inside them or after them, if anything.
-        too_long: Sentences that the model cannot read: what would compare them is undecidable.
-        items: The suite with its own sentences, also where `suite` makes questions of pairs of them.
-        lengths: What scores are normalised by, one row for each sentence; None where they are not.
+        sentences: The distinct sentences, sorted, in the form that the model reads.
+        asked: The symbols or forms to score inside sentences or after them, if any.
+        too_long: Sentences that are too long for the model. Contrasts with such a sentence are undecidable.
+        items: The suite with its original sentences, even if `suite` has questions about pairs of them.
+        lengths: The lengths to normalise scores by, one row for each sentence; None without normalisation.
         opened: How the model was opened, for the manifest.
     """
 
@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def unknown(self) -> Unknown:
-        """How the model shows unknown words, and what happens to half-known pairs."""
+        """The model's sign of unknown words, and the rule for half-known pairs."""
         return Unknown.of(self.key.protocol, self.key.half_known or "undecidable")
 
 
@@ -71,7 +71,7 @@ def run_key(
     score: Score | Normalised | None = None,
     unknown: UnknownRule = "undecidable",
 ) -> RunKey:
-    """Name everything that could change a number of a run; without a score, the suite's own."""
+    """Collect everything that can change a number of a run; without a score, the suite's score is used."""
     if score is None:
         score = "prompt" if isinstance(model, AnswerModel) else suite.score
     return RunKey(
@@ -95,7 +95,7 @@ def make_plan(
     score: Score | Normalised | None = None,
     unknown: UnknownRule = "undecidable",
 ) -> Plan:
-    """Find out what must be scored, and refuse what cannot be, as `evaluate` does."""
+    """Plan a run: its sentences, its scorer and its score. Raises the errors of `evaluate`."""
     started = time.monotonic()
     check_rule(unknown)
     suite = with_critical(suite)
@@ -156,7 +156,7 @@ def _scorer_of(model: Model, suite: Suite, *, words: bool) -> Scorer:
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:
-    """Refuse a suite of which something would be undecidable because the model does not read so far."""
+    """Raise an error if the suite has sentences that are too long for the model."""
     scorer = _scorer_of(model, suite, words=False)
     _, too_long = _readable(scorer, sentences_of(suite))
     if len(too_long):
@@ -177,14 +177,14 @@ def _too_long(scorer: Scorer, sentences: pa.StringArray, fix: str) -> ModelError
 
 
 def describe_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
-    """Say how many sentences a model cannot read, and why, with the first of them."""
+    """Describe in words how many sentences a model cannot read, and why, with the first of them."""
     longer = "sentence is" if len(sentences) == 1 else "sentences are"
     first = quoted_text(without_context(str(sentences[0])), 40)
     return f"{len(sentences):,} {longer} {scorer.unreadable}, the first {first}"
 
 
 def _check_card(card: ModelCard, key: RunKey) -> None:
-    """Refuse a card that no manifest can hold, or that names nothing, before anything is scored."""
+    """Check, before anything is scored, that a card has a fingerprint and that JSON can store it."""
     if not isinstance(card.fingerprint, str) or not card.fingerprint:
         raise ModelError(
             f"the attribute `card.fingerprint` of the model {card.name} is {card.fingerprint!r}, but it "

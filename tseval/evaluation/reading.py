@@ -1,4 +1,4 @@
-"""In what form a model reads the sentences of a suite."""
+"""The form in which a model reads the sentences of a suite."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
     """Return the model that reads a suite's sentences in a form (`FORMS`).
 
-    `auto` is what the model was trained on. Sentences of data, which somebody wrote, stay as written. What
-    is typed is of no suite, and written as English is.
+    `auto` is the form that the model was trained on. Sentences of data have authors and stay unchanged. Text
+    that a user types belongs to no suite, and is written by the rules of English.
     """
     if text not in FORMS:
         raise SuiteError(f"--text {text}: {suggest(text, FORMS, 'Forms')}")
@@ -60,15 +60,16 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
 
 
 def holds_boundaries(suite: Suite) -> bool:
-    """Return whether parts of some sentence were joined without a space."""
+    """Return whether any sentence has parts that were joined without a space."""
     columns = (case.sentences[label] for case in suite.cases for label in case.labels)
     return any(pc.any(pc.match_substring(column, BOUNDARY), min_count=0).as_py() for column in columns)
 
 
 def refuse_cut_words(model: Model, suite: Suite) -> None:
-    """Refuse regions that begin or end inside a word: a model of words gives the word one probability.
+    """Raise an error for regions that begin or end inside a word, if the model reads whole words.
 
-    Columns of data are words or more: a model of words reads them with a space between them.
+    Such a model has one probability per word. Columns of data are whole words or more, so they are not
+    checked: the model reads them with a space between them.
     """
     for case in () if isinstance(model, WritingModel) or suite.files else suite.cases:
         for label in case.labels:
@@ -85,30 +86,31 @@ def refuse_cut_words(model: Model, suite: Suite) -> None:
 
 
 def without_spaces(model: Model) -> Model:
-    """Return the same model, whose card says that parts of sentences were joined without a space."""
+    """Return the same model with a card that records that sentence parts were joined without a space."""
     return with_protocol(model, {"join": "none"})
 
 
 def with_protocol(model: Model, parts: Mapping[str, Json]) -> Model:
-    """Return the same model, whose card says more of how sentences are presented."""
+    """Return the same model with a card that has more facts about how sentences are presented."""
     changed = copy(model)
     changed.card = replace(model.card, protocol={**model.card.protocol, **parts})
     return changed
 
 
 def in_context(model: Model, contexts: SuiteContexts) -> Model:
-    """Return the same model, whose card says which contexts sentences are read in.
+    """Return the same model with a card that records the contexts of sentences.
 
-    Behind a text, a model without a start symbol scores first tokens too.
+    After a text, a model without a start symbol scores first tokens too.
     """
     is_unscored = model.card.protocol.get("first_token") == "unscored"
     return with_protocol(model, contexts.describe() | ({"first_token": "scored"} if is_unscored else {}))
 
 
 def rules_of_contexts(model: Model, suite: Suite) -> Writing | None:
-    """Return how a model writes the tokens of contexts; None where it reads them as they are.
+    """Return the rules for writing contexts as natural text; None if the model reads them unchanged.
 
-    A model of natural text reads contexts in natural text, also before sentences that somebody wrote.
+    A model of natural text reads contexts as natural text, even if the sentences have authors and stay
+    unchanged.
     """
     if suite.context is None:
         return None
@@ -118,7 +120,7 @@ def rules_of_contexts(model: Model, suite: Suite) -> Writing | None:
 
 
 def as_given(model: Model, suite: Suite, sentences: pa.StringArray) -> list[str]:
-    """Return sentences as the model is given them, in natural text or as they stand."""
+    """Return sentences in the form that the model reads, in natural text or unchanged."""
     texts = [without_context(str(text)) for text in sentences.to_pylist()]
     if model.card.protocol.get("text") == "natural" and suite.writing:
         return [suite.writing.write(text)[0] for text in texts]

@@ -1,4 +1,4 @@
-"""Score what is planned, judge it, and write the run."""
+"""Score the sentences of a plan, judge them, and write the run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tseval.writing import Form
 
 
-def evaluate(  # noqa: PLR0913 - all that a user may say of a run
+def evaluate(  # noqa: PLR0913 - all choices of a user
     model: str | Path | LiveModel,
     suite: str | Path | Suite,
     *,
@@ -52,30 +52,31 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     progress: Callable[[int, int], None] | None = None,
     opened: Opened | None = None,
 ) -> Run:
-    """Score every sentence of a suite and decide what it asks.
+    """Score every sentence of a suite and judge its contrasts.
 
-    An item with a sentence longer than the model reads is undecidable; `refuse_too_long` refuses it before.
+    An item with a sentence that is too long for the model is undecidable. To refuse such suites, call
+    `refuse_too_long` before.
 
     Args:
-        model: What `tseval.load_model` opens or takes: any object that satisfies a protocol of
+        model: A name or an object that `tseval.load_model` accepts: any object that satisfies a protocol of
             `tseval.scoring.protocol`, or a pair that holds a model of transformers or of torch.
-        suite: As `tseval.load_suite` gives it, or its name.
-        score: What sentences are compared by (`tseval.questions`), or a log-probability that is
-            `Normalised`; None for what the suite was published with.
+        suite: A suite from `tseval.load_suite`, or a name.
+        score: The score to compare sentences by (`tseval.questions`), or a `Normalised` log-probability; None
+            for the score that the suite was published with.
         text: Form in which the sentences of a grammar are read (`FORMS`).
-        unknown: What happens to half-known pairs, of which the model knows one form only: they are
+        unknown: The rule for half-known pairs, of which the model knows one form only: they are
             `undecidable`, or `score` compares them like all others (`tseval.questions.unknown`).
         out: Directory to write the run to; None keeps it in memory.
-        resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
-        progress: Called with the numbers of sentences done and of all; where there is none, a notebook
-            shows them.
+        resume: Continue an interrupted run in `out`: saved sentences are not scored again.
+        progress: Called with the number of sentences done and the number of all; by default a notebook
+            shows a bar.
         opened: How `model` was opened, for the manifest; not needed if `model` is a name.
 
     Raises:
-        SuiteError: If `score` or `unknown` is none of these, or the suite does not allow the score.
-        RunError: If `out` cannot be written, or holds something else.
-        ModelError: If the model gives a score that is not finite, cannot give what `score` needs, or does
-            not read such sentences, or none of this length.
+        SuiteError: `score` or `unknown` is invalid, or the suite does not allow the score.
+        RunError: `out` cannot be written, or has other contents.
+        ModelError: The model gives a score that is not finite, cannot give the numbers that `score` needs,
+            or cannot read these sentences or their length.
     """
     suite = suite if isinstance(suite, Suite) else load_suite(suite)
     if isinstance(model, str | Path):
@@ -93,13 +94,13 @@ def run_plan(
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Score what is planned and write the run; all as `evaluate` has it."""
+    """Score the sentences of a plan and write the run; arguments as in `evaluate`."""
     if out is None:
         return _score_and_judge(plan, None, progress)
     with start_run(out, plan.key, resume) as writer:
         document = None if writer.complete else _write(plan, writer, progress)
         if document is not None:
-            # Arrow keeps what the tables had: a process that makes many runs would take more than for one.
+            # Arrow keeps the memory of freed tables. Without this, a process with many runs would need more.
             pa.default_memory_pool().release_unused()
     return replace(read_run(out), document=document)
 
@@ -118,7 +119,7 @@ def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] |
 
 
 def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
-    """Refuse a run that was complete before, and was judged with other columns of `--cluster`."""
+    """Raise an error if a finished run was judged with other columns of `--cluster`."""
     had = run.manifest.suite.clusters or ()
     if had == suite.clusters:
         return

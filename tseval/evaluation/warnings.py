@@ -1,4 +1,4 @@
-"""Warnings of a run: what may mislead in its numbers."""
+"""Warnings of a run: facts that make its numbers misleading."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# A word with punctuation behind it, as in running text.
+# A word followed by punctuation, as in running text.
 ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"
-# Scripts in which no spaces stand between words.
+# Scripts without spaces between words.
 RUN_ON = r"(?P<word>(?:\p{Han}|\p{Hiragana}|\p{Katakana}|\p{Thai}|\p{Lao}|\p{Khmer}|\p{Myanmar}){6})"
 
 
 def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
-    """Say so where single words are compared and some have no probability of their own."""
+    """Warn if single words are compared and some have no separate probability."""
     if split_measure(plan.key.score)[0] not in COMPARES_WORDS:
         return
     unfinished = unfinished_words(scored)
@@ -54,14 +54,14 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
 
 
 def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int) -> Iterator[str]:
-    """Say in what form text was read, what was too long or may mislead, and that it looks untokenised."""
+    """Yield warnings about the form and length of text, misleading questions and missing tokenisation."""
     if plan.card.protocol.get("text") == "natural" and plan.items.writing:
         text, _ = plan.items.writing.write(without_context(str(plan.sentences[0]).partition(OR_SECOND)[0]))
         yield (
             f"tseval writes sentences as natural text: {quoted_text(text, 60)} (to switch it off: "
             "--text tokenised)"
         )
-    if not plan.items.files:  # those of data are told where they are read
+    if not plan.items.files:  # notes about data are printed when the data are read
         yield from plan.items.notes
     if (chosen := (plan.items.columns or {}).get("alternatives")) in ALTERNATIVES:
         yield f"alternatives={chosen}: {ALTERNATIVES[str(chosen)].meaning}"
@@ -83,7 +83,7 @@ def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out
         yield f"case {name!r}, {counted_as!r}: {problem}{more}"
     n_lost, lost = pc.sum(verdicts["undecidable"]).as_py() - n_left_out, "contrasts are undecidable"
     n_all = verdicts.num_rows
-    single = not plan.items.has_accuracy or 2 * n_lost <= n_all  # it is about sentences, not about contrasts
+    single = not plan.items.has_accuracy or 2 * n_lost <= n_all  # warn about sentences, not about contrasts
     if plan.items.has_accuracy and single:
         n_all = scored.num_rows
     unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
@@ -100,7 +100,7 @@ def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out
 
 
 def _mistakes(suite: Suite) -> Iterator[str]:
-    """Name the first mistake in the sentences after which a number means something else."""
+    """Describe the first mistake in the sentences that changes the meaning of a number."""
     mistakes = [
         (case.name, message)
         for case in suite.cases
@@ -121,9 +121,9 @@ def _names_factors(suite: Suite) -> bool:
 
 
 def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[str]:
-    """Say how many contrasts are half known, what became of them, and which words are missing most.
+    """Describe how many contrasts are half known, how they are judged, and which words are missing most.
 
-    Of rated sentences with unknown words a column says how many there are: they keep their scores.
+    Rated sentences with unknown words keep their scores; a column of the table counts them.
     """
     single = all(len(case.labels) == 1 for case in plan.items.cases)
     if HALF_KNOWN not in verdicts.column_names or single:
