@@ -1,8 +1,8 @@
-"""Sweeps: many models on many suites, by workers that may be started, killed and started again.
+"""Sweeps: score many models on many suites, with workers that may be killed and started again.
 
-A plan names units of work, each of which gives one run directory. What is known of a unit lies on disk, and
-so does the lock of whoever works on it (`units`). A worker is a program that does units until none is left
-(`worker`); an engine only starts workers and waits (`engines`). A run does not know that a sweep made it.
+A plan names units; each unit makes one run directory. The record and the lock of a unit are files
+(`units`). A worker is a program that scores units until none is left (`worker`). An engine starts workers
+and waits for them (`engines`). A run from a sweep is the same as a run from `tseval run`.
 """
 
 from tseval.sweeps.run import STATE, SweepResult, UnitState, Watcher, Workforce, states_of, sweep

@@ -1,4 +1,4 @@
-"""Engines by name; each starts workers, here or elsewhere, keeps them at work, and waits for them."""
+"""Engines by name. An engine starts workers, restarts those that were killed, and waits for their end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tseval.sweeps.job import Engine
 
 
-# Name of each engine to the package that it needs; the extra has the engine's name.
+# The package that each engine needs. The extra of tseval has the engine's name.
 ENGINES: dict[str, str | None] = {"local": None, "slurm": "submitit", "ray": "ray"}
 
 

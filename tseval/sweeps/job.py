@@ -1,4 +1,4 @@
-"""What an engine is to start workers for."""
+"""The job for which an engine starts workers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
 
-    # Lets workers do a job, calls the other several times a second, and says why workers could not go on.
+    # Runs workers for a job, calls the other argument several times a second, and returns the reasons for
+    # which workers stopped early.
     Engine = Callable[["Job", Callable[[], None]], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What an engine is to start workers for."""
+    """The job for which an engine starts workers."""
 
-    task: str  # file that workers are given, on a disk that all of them see
-    n_units: int  # to do; more workers than that are of no use
-    workers: int | None  # None for what suits
-    settings: Mapping[str, Json]  # what the plan says to the engine
-    folder: Path  # for files of the engine's own
+    task: str  # file with the workers' task, on a disk that all workers can read
+    n_units: int  # number of units, so also the largest useful number of workers
+    workers: int | None  # None: the engine chooses
+    settings: Mapping[str, Json]  # the plan's settings for the engine
+    folder: Path  # folder for the engine's files

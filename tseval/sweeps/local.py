@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
-    """Keep workers at work, a thread for each; they are stopped in order when we are."""
+    """Run workers, each supervised by a thread. If this process is stopped, it stops the workers."""
     workers = min(job.workers or _default_workers(), job.n_units)
     threads = max(1, n_cores() // workers)
     stopped = Event()
@@ -34,7 +34,7 @@ def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
 
 
 def _default_workers() -> int:
-    """Return one worker for each GPU, or to each core of a machine without any."""
+    """Return the default number of workers: the number of GPUs or, without a GPU, of cores."""
     import torch  # noqa: PLC0415 - slow to import, and not needed where the user says how many
 
     from tseval.scoring.devices import accelerator  # noqa: PLC0415 - brings torch along

@@ -1,4 +1,4 @@
-"""The program that talks to a Ray cluster: starts tasks, each of which keeps a worker, and waits for them."""
+"""The program that starts tasks on a Ray cluster, one for each worker, and waits for them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from tseval.formats import Json
 
 
-RETRIES = 100  # of a task whose node or process was lost
+RETRIES = 100  # of a task whose node or process died
 CONNECT_SECONDS = 20
-STORE_BYTES = 80 * 2**20  # the least that Ray takes: results come through the shared disk
+STORE_BYTES = 80 * 2**20  # bytes, the least that Ray accepts: results come through the shared disk
 
 
 def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, Json]) -> list[str]:
-    """Keep workers at work in tasks, which Ray starts again elsewhere where a node is lost.
+    """Run workers in tasks. If a node dies, Ray starts its task again on another node.
 
-    Arguments are those of a `Job`: without a number of workers there is one for each GPU of the cluster, or
-    each core; the settings are options of a task (`num_cpus`, `num_gpus`).
+    The arguments are those of a `Job`. If `workers` is None, there is one worker for each GPU of the cluster
+    or, without a GPU, for each core. The settings are options of a Ray task (`num_cpus`, `num_gpus`).
     """
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _refuse_unreachable(address)
         ray.init(address, log_to_driver=False)
-    else:  # room for all workers, however few cores there are
+    else:  # a share of a core, so that all workers fit
         room = workers and workers * int(str(settings.get("num_cpus", 1)))
         ray.init(
             "local", num_cpus=room, object_store_memory=STORE_BYTES, include_dashboard=False,
@@ -49,7 +49,7 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
 
 
 def _refuse_unreachable(address: str) -> None:
-    """Refuse a cluster where nothing listens: Ray would go on trying for many minutes."""
+    """Refuse a cluster address that does not answer: Ray would try to connect for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdecimal():  # not `auto`
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()

@@ -1,4 +1,4 @@
-"""Workers on a cluster of Ray's, started by a driver in a process of its own."""
+"""Workers on a Ray cluster. A separate process, the driver, starts them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
     log = job.folder / "ray.log"
     arguments = json.dumps([os.path.abspath(job.task), job.workers, job.n_units, job.settings])
     command = python_command("tseval.sweeps.ray_driver", arguments)
-    # In an empty folder: Ray puts the current one on the path of modules of all its workers.
+    # In an empty folder, because Ray adds the current folder to the module path of all workers.
     with tempfile.TemporaryFile() as output, log.open("ab") as errors, tempfile.TemporaryDirectory() as empty:
         with subprocess.Popen(  # noqa: S603 - our own command, no shell
             command, stdin=subprocess.PIPE, stdout=output, stderr=errors, start_new_session=True, cwd=empty,

@@ -1,4 +1,4 @@
-"""Do all units of a sweep, and say how far each is."""
+"""Score all units of a sweep, and report the progress of each."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
     from tseval.sweeps.units import Records, SweepUnit, UnitRecord
 
 
-STATE = "sweep"  # folder of records, beside the runs
-LOOK_SECONDS = 0.5  # between looks at the records
+STATE = "sweep"  # folder of records, next to the runs
+LOOK_SECONDS = 0.5  # seconds between two readings of the records
 
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """How far a unit is."""
+    """The progress of a unit."""
 
     unit: SweepUnit
     record: UnitRecord
-    was_done: bool = False  # before this sweep
+    was_done: bool = False  # finished before this sweep
 
 
 @dataclass(frozen=True, slots=True)
 class Workforce:
-    """Who does the work."""
+    """The engine and the number of workers."""
 
     engine: Engine
-    workers: int | None = None  # None for what suits
-    settings: Mapping[str, Json] | None = None  # what the plan says to the engine
+    workers: int | None = None  # None: the engine chooses
+    settings: Mapping[str, Json] | None = None  # the plan's settings for the engine
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """How a sweep ended."""
+    """The result of a sweep."""
 
-    states: list[UnitState]  # in order of the units
-    complaints: list[str]  # why workers could not go on
+    states: list[UnitState]  # in the order of the units
+    complaints: list[str]  # why workers stopped early
 
 
-# Hears several times a second how far each unit is.
+# Is called several times a second with the progress of each unit.
 Watcher = Callable[[Sequence[UnitState]], None]
 
 
 def sweep(units: Sequence[SweepUnit], records: Records, force: Workforce, watch: Watcher) -> SweepResult:
-    """Do all units that are not done, given model by model; one that fails stops no other.
+    """Score all units that are not finished. The units of a model follow each other.
 
-    Other sweeps may work in the same place: no unit is done twice.
+    A failed unit does not stop the others. Several sweeps may use the same folder: no unit is scored twice.
     """
     try:
         left = records.open_again(units)
@@ -80,9 +80,9 @@ def sweep(units: Sequence[SweepUnit], records: Records, force: Workforce, watch:
         nonlocal looked_at
         if time.monotonic() - looked_at > LOOK_SECONDS:
             for name, state in known.items():
-                if state.record.stage not in ENDED:  # what has ended is not looked at again
+                if state.record.stage not in ENDED:  # ended units are not read again
                     record = records.read(state.unit)
-                    if record.stage == "training":  # which says itself how far it is
+                    if record.stage == "training":  # the training's log states its progress
                         record = replace(record, said=records.last_line(state.unit))
                     known[name] = replace(state, record=record)
             looked_at = time.monotonic()
@@ -95,7 +95,7 @@ def sweep(units: Sequence[SweepUnit], records: Records, force: Workforce, watch:
         complaints = force.engine(job, look)
         left = [unit for unit in left if not records.ended(unit)]
         held = [unit for unit in left if records.is_held(unit)]
-        if not held:  # each worker stops where nothing is free; what another sweep held may be free again
+        if not held:  # a worker stops if no unit is free; later, units of another sweep may be free again
             break
         while any(records.is_held(unit) for unit in held):
             look()
@@ -106,7 +106,7 @@ def sweep(units: Sequence[SweepUnit], records: Records, force: Workforce, watch:
 
 
 def states_of(units: Sequence[SweepUnit], records: Records) -> list[UnitState]:
-    """Return how far units are, without doing anything; what a killed worker left waits again."""
+    """Return the progress of units, without scoring. A unit of a killed worker counts as waiting."""
     states = []
     for unit in units:
         record, done = records.read(unit), records.is_done(unit)
@@ -118,7 +118,7 @@ def states_of(units: Sequence[SweepUnit], records: Records) -> list[UnitState]:
 
 
 def _write_task(records: Records, units: Sequence[SweepUnit]) -> Path:
-    """Write what workers are to do; its name is that of its content, so that two sweeps never share one."""
+    """Write the task of the workers. Its name is a digest of its content, so two sweeps never share it."""
     task = WorkerTask(
         tuple(units), str(Path.cwd()), str(records.folder.resolve()), str(records.logs.resolve())
     )

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from tseval.sweeps.job import Job
 
 
-POLL = 1.0  # seconds; the queue itself is asked by submitit, once a minute
+POLL = 1.0  # seconds; submitit reads the queue once a minute
 DEFAULT_WORKERS = 8
-CLUSTER = "cluster"  # the one setting that is not submitit's: `local` tries a plan on this machine
+CLUSTER = "cluster"  # the only setting that is not submitit's; `local` tries a plan on this machine
 
 
 class QueuedWorker(Checkpointable):
-    """A task of the array. At its time limit, and when it is preempted, it is queued again and goes on."""
+    """A task of the array job. After its time limit or a preemption, it is queued again and continues."""
 
-    def __init__(self, threads: int | None) -> None:  # None leaves that to what SLURM gave it
+    def __init__(self, threads: int | None) -> None:  # None: SLURM decides
         self.threads = threads
 
     def __call__(self, task: str, number: int, of: int) -> str | None:
-        """Keep a worker at work."""
+        """Run a worker."""
         return supervise(task, number, of, self.threads)
 
 
 def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
-    """Queue an array job and wait for its end; when we are stopped, it goes on."""
+    """Queue an array job and wait for its end. If this process is stopped, the job continues."""
     settings = dict(job.settings)
     cluster = str(settings.pop(CLUSTER, "slurm"))
     workers = min(job.workers or DEFAULT_WORKERS, job.n_units)
@@ -46,7 +46,7 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
         worker = QueuedWorker(max(1, n_cores() // workers) if here else None)
         with careful_children():
             jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
-    except Exception as error:  # it raises whatever comes
+    except Exception as error:  # submitit may raise any exception
         raise RunError(
             f"SLURM did not accept the jobs of the sweep: {first_line(error)}.\n"
             "  Correct the settings under `slurm:` in the plan."
@@ -58,8 +58,8 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
 
 
 def _ended(job: submitit.Job[str | None]) -> str | None:
-    """Say why a task could not go on, if so; the units of one that was lost are done by others."""
-    if not job.paths.result_pickle.exists():  # it would be waited for
+    """Return why a task stopped early, or None. If a task was lost, other tasks score its units."""
+    if not job.paths.result_pickle.exists():  # otherwise, the sweep would wait for it
         return f"job {job.job_id} was lost ({job.state}).\n  Log: {job.paths.stderr}."
     error = job.exception()
     if error is None:

@@ -1,4 +1,4 @@
-"""Start a worker, start it again when it is killed, and end it in order."""
+"""Start a worker, restart it if it is killed, and stop it in an orderly way."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 POLL_SECONDS = 0.2
-GRACE_SECONDS = 20  # for a training that was told to stop, to save what it has
-WORKER_GRACE_SECONDS = 25  # for a worker, which may have such a training to end
-RESTARTS = 100  # of a worker; units give up long before
-GAVE_UP = 3  # exit code of a worker that cannot go on, and has said why
+GRACE_SECONDS = 20  # seconds in which a stopped training saves its state
+WORKER_GRACE_SECONDS = 25  # seconds for a worker, which may have to stop a training
+RESTARTS = 100  # restarts of a worker; a unit fails after far fewer
+GAVE_UP = 3  # exit code of a worker that cannot continue and has printed the reason
 
 
 def supervise(
     task: str, number: int, of: int, threads: int | None = None, stopped: Callable[[], bool] = lambda: False
 ) -> str | None:
-    """Run a worker, one `of` so many, until nothing is left that it could do; again whenever it is killed.
+    """Run worker `number` of `of` until no unit is left, and start it again if it is killed.
 
-    All engines do this, each in its own way of having it done somewhere. The worker ends when we do, however
-    we end: it reads from a pipe that we hold. It computes with so many `threads`, unless OMP_NUM_THREADS says
-    how many. Gives why it could not go on; None where it found nothing more to do.
+    All engines call this function on the machine of the worker. The worker ends with this process, because
+    it reads from a pipe that this process holds. It uses `threads` threads, unless OMP_NUM_THREADS is set.
+    Returns why the worker stopped early, or None if no unit was left.
     """
     sets_threads = threads and "OMP_NUM_THREADS" not in os.environ
     environment = python_environment({"OMP_NUM_THREADS": str(threads)} if sets_threads else {})
     command = python_command("tseval.sweeps.worker", task, str(number), str(of))
     for _ in range(RESTARTS):
-        # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
+        # In a new session, so that Ctrl-C reaches only this process, which then stops the worker.
         with subprocess.Popen(  # noqa: S603 - our own command, no shell
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env=environment, start_new_session=True,
@@ -59,10 +59,10 @@ def supervise(
 
 
 def end_process(process: subprocess.Popen[bytes], grace: float = GRACE_SECONDS) -> None:
-    """Tell a process to stop, and end it for good if it has not some seconds later; nothing if it had ended.
+    """Stop a process with SIGTERM, and kill it if it still runs after `grace` seconds.
 
-    By SIGTERM, not by what Ctrl-C sends: programs that a script starts in the background ignore that. (On
-    Windows this ends it at once; what was saved so far stays.)
+    SIGINT would not do: programs that a script starts in the background ignore it. (On Windows, the process
+    ends at once, and its saved files stay.)
     """
     if process.poll() is None:
         process.terminate()
@@ -72,16 +72,16 @@ def end_process(process: subprocess.Popen[bytes], grace: float = GRACE_SECONDS) 
 
 
 def end_in_order() -> None:
-    """Have SIGTERM end this process as Ctrl-C would, and send it when the process that started us has gone.
+    """Make SIGTERM end this process as Ctrl-C does, and end it if its parent process is gone.
 
-    Standard input is a pipe that the other holds. Nothing else would end what nobody waits for.
+    Standard input is a pipe that the parent holds, so its end shows that the parent is gone.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    os.read(0, 1)  # not through `sys.stdin`, whose lock would be held when Python quits
+    os.read(0, 1)  # not `sys.stdin`: its lock would be held when Python exits
     if os.name == "posix":
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(WORKER_GRACE_SECONDS)
@@ -89,7 +89,7 @@ def _end_with_parent() -> None:
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process, no longer than some seconds, and tell whether it came."""
+    """Wait at most `seconds` for the end of a process, and return whether it ended."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:

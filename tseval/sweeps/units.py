@@ -1,4 +1,4 @@
-"""Units of a sweep: a plan written out, each unit with a record, a log and a lock."""
+"""Units of a sweep: the plan, and the record, log and lock of each unit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Files = tuple[tuple[str, int, int], ...]  # names, sizes in bytes, times in nano
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How suites are read and scored, as the options of `tseval run` say; the same for a whole sweep."""
+    """The options of `tseval run` for reading and scoring suites. They are the same for a whole sweep."""
 
     case: tuple[str, ...] = ()
     limit: int | None = None
@@ -54,12 +54,12 @@ class Options:
     unknown: UnknownRule = "undecidable"
     lexicon: str | None = None
     context: str | None = None
-    context_words: str | int | None = None  # several lengths make several units
+    context_words: str | int | None = None  # each length makes a unit
     context_seed: int = 0
     contexts: int = 1
 
     def context_requests(self) -> list[ContextRequest]:
-        """Return what is asked of contexts, for each length; nothing if there are none."""
+        """Return the settings of contexts, one for each length; empty without contexts."""
         words = None if self.context_words is None else str(self.context_words)
         return context_requests(self.context, words, self.context_seed, self.contexts)
 
@@ -68,41 +68,41 @@ class Options:
 class SweepUnit:
     """One model on one suite."""
 
-    name: str  # of its log and its record; that of its run directory in a sweep from a plan
+    name: str  # name of its log and record and, in a sweep from a plan, of its run directory
     model: str  # as `--model` takes it
     suite: str
     run: str  # the run directory
     arguments: dict[str, str] = field(default_factory=dict)  # as `--model-args` takes them
     options: Options = field(default_factory=Options)
-    train: tuple[str, ...] = ()  # after `tseval` on the line that makes the model, if it is to be made first
+    train: tuple[str, ...] = ()  # if the model must be trained first: the command's words after `tseval`
 
     def stamp(self) -> str:
-        """Digest what the unit is: with the same stamp, and its run there, nothing is left to do.
+        """Return a digest of the unit. If a run with the same stamp exists, the unit is finished.
 
-        Files of model and suite go in by size and time, so that a thousand units are looked at in a second; a
-        worker holds the run to digests.
+        The digest covers sizes and times of the files of model and suite, so a thousand units take a second.
+        The worker later compares the run's digests.
         """
         files = [*self.model_files(), *self.suite_files()]
         content = json.dumps([version("tseval"), asdict(self), files])
         return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
 
     def model_files(self) -> tuple[Files, ...]:
-        """Say which files the model is, as the name stands and without its scheme."""
+        """Return the files of the model, for its name with and without the scheme."""
         named = file_and_function(self.model)
         if named is None:
             return _files(self.model), _files(self.model.partition(":")[2])
-        # What a function reads is known as far as it was given the path.
+        # For a function, only the files are known whose path is an argument.
         return _files(str(named[0])), *map(_files, self.arguments.values())
 
     def suite_files(self) -> tuple[Files, ...]:
-        """Say which files the suite is, as the name stands and without its method, and which its options."""
+        """Return the files of the suite (for its name with and without the method) and of its options."""
         named = self.options.exclude, self.options.unigrams, (self.options.context or "").partition("#")[0]
         options = tuple(_files(name or "") for name in named)
         return _files(self.suite), _files(self.suite.rpartition(":")[0]), *options
 
 
 def _files(name: str) -> Files:
-    """Return names, sizes and times of a file, or of the files of a folder; nothing if a name is no path."""
+    """Return names, sizes and times of a file, or of the files in a folder; empty if the name is no path."""
     try:
         path = Path(name)
         if not name or not path.exists():
@@ -117,24 +117,24 @@ def _files(name: str) -> Files:
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?:\.\.(\d+))?")
 _WILD = re.compile(r"[*?\[]")
-MOST = 100_000  # names that one range gives
+MOST = 100_000  # the largest number of names in a range
 
 
 def expand_braces(text: str) -> list[str]:
-    """Write out braces, in order: a list, or a range of whole numbers with its step.
+    """Expand braces, in order: a list, or a range of whole numbers with a step.
 
     >>> expand_braces("step{1,2,10}.{a,b}")
     ['step1.a', 'step1.b', 'step2.a', 'step2.b', 'step10.a', 'step10.b']
     >>> expand_braces("step{0..3000..1000}")
     ['step0', 'step1000', 'step2000', 'step3000']
     """
-    pieces = _BRACES.split(text)  # what stands outside and inside braces, in turn
+    pieces = _BRACES.split(text)  # alternately the text outside and inside of braces
     choices = [_choices(piece) if i % 2 else [piece] for i, piece in enumerate(pieces)]
     return ["".join(chosen) for chosen in product(*choices)]
 
 
 def _choices(inside: str) -> list[str]:
-    """List what a pair of braces stands for; a single word stands for itself, with its braces."""
+    """List the texts for a pair of braces. Braces with a single word stay as they are."""
     if bounds := _RANGE.fullmatch(inside):
         first, last, step = (int(number) for number in bounds.groups(default="1"))
         if not step or last < first or (last - first) // step >= MOST:
@@ -147,7 +147,7 @@ def _choices(inside: str) -> list[str]:
 
 
 def natural_order(text: str) -> list[tuple[int, str]]:
-    """Return what to sort by so that numbers come in their order.
+    """Return a sort key that orders numbers by their value.
 
     >>> sorted(["step10.pt", "step2.pt"], key=natural_order)
     ['step2.pt', 'step10.pt']
@@ -157,10 +157,10 @@ def natural_order(text: str) -> list[tuple[int, str]]:
 
 
 def _matching_files(pattern: str, text: str | None = None) -> list[tuple[Path, tuple[str, ...]]] | None:
-    """Find the files and folders that a pattern, in a text, stands for, in natural order.
+    """Find the files and folders that match a pattern, in natural order.
 
-    A path that exists stands for itself. With each come its parts from the first wildcard on, which tell it
-    from the others; None where there is no wildcard.
+    A path that exists matches itself. Each result also has the parts of the path from the first wildcard on,
+    which distinguish it from the others; None if there is no wildcard.
     """
     if not _WILD.search(pattern) or Path(pattern).exists():
         return None
@@ -181,26 +181,26 @@ ROOT = Path("runs")
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """Models that a plan names: one, or as many as braces and patterns stand for."""
+    """An entry of a plan's models: one model, or several with braces or a pattern."""
 
-    model: str  # as `--model` takes it, or with braces, a pattern of files, or `@REVISION`
+    model: str  # a value of `--model`; may contain braces, a pattern of files, or `@REVISION`
     args: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    name: str | None = None  # of the run directories, where it is one model
+    name: str | None = None  # name in the run directories, for a single model
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """What is to be swept."""
+    """The plan of a sweep."""
 
     models: tuple[str | ModelEntry, ...]
-    suites: tuple[str, ...]  # as `--suite` takes them, or with braces or patterns of files
+    suites: tuple[str, ...]  # values of `--suite`; may contain braces or patterns of files
     options: Options = field(default_factory=Options)
     out: str | None = None  # the folder of the runs
-    slurm: Mapping[str, Json] = field(default_factory=dict)  # `timeout_min`, `gpus_per_node`, ...: submitit's
-    ray: Mapping[str, Json] = field(default_factory=dict)  # of each worker: `num_cpus`, `num_gpus`, ...
+    slurm: Mapping[str, Json] = field(default_factory=dict)  # submitit's: `timeout_min`, `gpus_per_node`, ...
+    ray: Mapping[str, Json] = field(default_factory=dict)  # for each worker: `num_cpus`, `num_gpus`, ...
 
     def settings(self, engine: str) -> Mapping[str, Json]:
-        """Return what the plan says to an engine."""
+        """Return the plan's settings for an engine."""
         return {"slurm": self.slurm, "ray": self.ray}.get(engine, {})
 
 
@@ -223,7 +223,7 @@ def read_plan(path: Path) -> SweepPlan:
 
 
 def refuse_unknown(content: object, kind: type, owner: str) -> None:
-    """Refuse a field with a wrong name: what is left out would be done otherwise than was meant."""
+    """Refuse a field with a wrong name: otherwise, a default would silently replace the user's value."""
     known = [part.name for part in fields(kind)]
     for name in content if isinstance(content, dict) else ():
         if name not in known:
@@ -233,7 +233,7 @@ def refuse_unknown(content: object, kind: type, owner: str) -> None:
 
 
 def plan_units(plan: SweepPlan) -> list[SweepUnit]:
-    """List the units of a plan, model by model; whether a model can be opened is found out by a worker."""
+    """List the units of a plan, model by model. Whether a model can be opened, the worker finds out."""
     assert plan.out is not None
     suites = [(suite, _suite_name(suite)) for entry in plan.suites for suite in _suites(entry)]
     for suite, _ in suites:
@@ -261,7 +261,7 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
 
 
 def _in_contexts(options: Options) -> Iterator[tuple[str, Options]]:
-    """Yield the options of each length of contexts, with the ending of the names of units."""
+    """Yield the options for each length of contexts, with the suffix of the units' names."""
     requests = options.context_requests()
     for request in requests:
         words = "text" if request.words is None else str(request.words)
@@ -295,13 +295,13 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
 
 
 def _matching(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield name, specification and revision of each model that a pattern, or a plain name, stands for."""
+    """Yield name, specification and revision of each model that matches a pattern or a plain name."""
     if (named := file_and_function(text)) and not Path(text).exists():
         for path, parts in _matching_files(str(named[0]), text) or [(named[0], ("",))]:
             yield "-".join((*parts[:-1], name_of_function(path, named[1]))), f"{path}:{named[1]}", ""
         return
     scheme, colon, rest = text.partition(":")
-    if not colon or len(scheme) == 1 or Path(text).exists():  # of one letter: a drive
+    if not colon or len(scheme) == 1 or Path(text).exists():  # one letter before the colon is a drive
         scheme, colon, rest = "", "", text
     revision = ""
     if colon and "@" in rest and not Path(rest).exists():
@@ -318,7 +318,7 @@ def _suites(entry: str) -> Iterator[str]:
 
 
 def _suite_name(suite: str) -> str:
-    """Name a suite in a directory: by its file, with the method that is asked for."""
+    """Return the name of a suite in run directories: the name of its file, with the method."""
     stem, colon, method = suite.rpartition(":")
     if colon and not Path(suite).exists():
         return f"{_suite_name(stem)}-{safe_name(method)}"
@@ -334,10 +334,10 @@ def _written_out(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTask:
-    """What workers of a sweep are given, as a file."""
+    """The task of a sweep's workers, a file."""
 
-    units: tuple[SweepUnit, ...]  # in order of their models
-    cwd: str  # the folder that paths in units start from
+    units: tuple[SweepUnit, ...]  # in the order of their models
+    cwd: str  # the folder to which paths in units are relative
     place: str  # folder of records
     logs: str
 
@@ -349,71 +349,71 @@ TAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
-    """What is known of a unit."""
+    """The record of a unit."""
 
-    stage: Stage = "waiting"  # what is being done, or was when its worker was killed
-    stamp: str = ""  # of the unit which is done
+    stage: Stage = "waiting"  # the current step, or the step at which its worker was killed
+    stamp: str = ""  # stamp of the finished unit
     done: int = 0  # sentences scored and saved
-    of: int = 0  # sentences to score; 0 until that is known
-    deaths: int = 0  # workers that were killed at it since it last came forward
-    parts: int = 0  # of the run, saved when a worker took it last
-    said: str = ""  # of a unit that failed, why
-    seconds: float = 0.0  # of scoring, of a unit that is done
-    scored: int = 0  # sentences in these seconds, without those that were saved earlier
+    of: int = 0  # sentences to score; 0 while unknown
+    deaths: int = 0  # workers that were killed since the unit last made progress
+    parts: int = 0  # of the run, saved when the last worker began
+    said: str = ""  # the error of a failed unit
+    seconds: float = 0.0  # seconds of scoring, of a finished unit
+    scored: int = 0  # sentences scored in these seconds
     accuracy: float | None = None  # mean over the rows of the table, each counted once
-    coverage: float | None = None  # share of the contrasts that the model decides, of a unit that is done
+    coverage: float | None = None  # share of the contrasts that the model decides, of a finished unit
 
     @property
     def speed(self) -> float | None:
-        """Sentences scored in a second; None if that is not known."""
+        """Sentences scored in a second; None if unknown."""
         return self.scored / self.seconds if self.seconds and self.scored else None
 
 
 class Records:
-    """The folder of a sweep's records, and that of its logs where it is another one.
+    """The folder of a sweep's records, and the folder of its logs if it is another one.
 
-    Only who holds the lock of a unit writes its record, so that any number of workers go by what they read.
+    Only the process that holds the lock of a unit writes its record, so all workers can rely on records.
     """
 
     def __init__(self, folder: Path, logs: Path | None = None) -> None:
         self.folder, self.logs = folder, logs or folder
 
     def log(self, unit: SweepUnit) -> Path:
-        """Name the file of what was said about a unit."""
+        """Return the path of a unit's log."""
         return self.logs / f"{unit.name}.log"
 
     def read(self, unit: SweepUnit) -> UnitRecord:
-        """Return what is known of a unit; what cannot be read says nothing."""
+        """Read the record of a unit; an unreadable record counts as empty."""
         try:
             return checked(read_json(self._record(unit)), UnitRecord)
         except (OSError, ContentError, LimitError):
             return UnitRecord()
 
     def write(self, unit: SweepUnit, record: UnitRecord) -> UnitRecord:
-        """Write down what is known of a unit whose lock is held."""
+        """Write the record of a unit. The caller holds its lock."""
         write_whole(self._record(unit), json.dumps(asdict(record)).encode())
         return record
 
     def is_done(self, unit: SweepUnit) -> bool:
-        """Return whether the run of this very unit is there."""
+        """Return whether the unit's run exists and has the unit's stamp."""
         record = self.read(unit)
         return record.stage == "done" and _run_exists(unit) and record.stamp == unit.stamp()
 
     def ended(self, unit: SweepUnit) -> bool:
-        """Return whether a worker that was given a unit need not begin it."""
+        """Return whether a unit has ended, so that no worker must begin it."""
         stage = self.read(unit).stage
         return stage == "failed" or (stage == "done" and _run_exists(unit))
 
     def claim(self, unit: SweepUnit) -> int | None:
-        """Lock a unit for this process, and those that inherit the open file; None where another has it."""
+        """Lock a unit for this process and for processes that inherit the open file; None if it is locked."""
         return take_lock(self._lock(unit))
 
     def release(self, unit: SweepUnit, held: int) -> None:
-        """Let go of a unit."""
+        """Unlock a unit."""
         remove_lock(self._lock(unit), held)
 
     def is_held(self, unit: SweepUnit) -> bool:
-        """Return whether a process works on a unit."""
+        """Return whether a process holds the lock of a unit."""
         with suppress(OSError):
             if not self._lock(unit).exists():
                 return False
@@ -423,9 +423,9 @@ class Records:
         return False
 
     def open_again(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
-        """Return the units that are not done; failures and deaths of an earlier sweep are forgotten.
+        """Return the unfinished units, and reset failures and killed workers of an earlier sweep.
 
-        Those that another sweep works on are left to it, and given too.
+        Units that another sweep is scoring are returned, but not reset.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         left = [unit for unit in units if not self.is_done(unit)]
@@ -438,11 +438,11 @@ class Records:
         return left
 
     def last_line(self, unit: SweepUnit) -> str:
-        """Return the last line of a unit's log that says something."""
+        """Return the last line of a unit's log that is not empty."""
         return (self._tail(unit) or [""])[-1].strip()
 
     def complaint(self, unit: SweepUnit) -> str:
-        """Return the last error in a log: from the last line in which tseval speaks up, or the last line."""
+        """Return the last error in a log: the text from the last line of tseval on, or else the last line."""
         lines = self._tail(unit)
         starts = [i for i, line in enumerate(lines) if line.startswith("tseval: ")]
         return "\n".join(lines[starts[-1] :]).removeprefix("tseval: ") if starts else self.last_line(unit)
@@ -466,7 +466,7 @@ def _run_exists(unit: SweepUnit) -> bool:
 
 
 def n_saved(unit: SweepUnit) -> int:
-    """Count the parts of a unit's run that are saved; of answers that come one by one, their bytes."""
+    """Count the saved parts of a unit's run or, for a prompt model, the bytes of its answers."""
     parts = Path(unit.run) / PARTS
     answers = parts / ANSWERS_FILE
     return len(list(parts.glob("*.parquet"))) + (answers.stat().st_size if answers.is_file() else 0)

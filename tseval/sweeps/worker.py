@@ -1,4 +1,4 @@
-"""A worker takes units, one after another, and scores each into its run directory; brings torch along.
+"""A worker scores units, one after another, each into its run directory. This module imports torch.
 
 Its program is `python -m tseval.sweeps.worker TASK NUMBER OF`, started by `tseval.sweeps.engines`.
 """
@@ -45,23 +45,23 @@ if TYPE_CHECKING:
     from tseval.sweeps.units import SweepUnit
 
 
-DEATHS = 3  # workers that a unit may cost without coming forward
+DEATHS = 3  # workers that may be killed by a unit without progress
 LOOKS_AGAIN_SECONDS = 0.3
 
 
 class Worker:
-    """Does units, each of which one worker has at a time; the worker with this number, from 0, of so many."""
+    """Worker `number` (from 0) of `of`. Only one worker at a time has a unit."""
 
     def __init__(self, task: WorkerTask, number: int, of: int) -> None:
         self.place, self.number = Records(Path(task.place), Path(task.logs)), number
-        # Each begins elsewhere: so a model's suites stay with one worker, until it helps others out.
+        # Each worker begins at another unit, so all suites of a model are scored by one worker at first.
         start = number * len(task.units) // of
         self.units = [*task.units[start:], *task.units[:start]]
 
     def work(self) -> None:
-        """Do units until each has ended or is in the hands of another worker."""
+        """Score units until each has ended or is locked by another worker."""
         busy = self._go_through(self.units)
-        time.sleep(LOOKS_AGAIN_SECONDS if busy else 0)  # somebody may only have looked whether it was held
+        time.sleep(LOOKS_AGAIN_SECONDS if busy else 0)  # perhaps a process only tested the lock
         self._go_through(busy)
 
     def _go_through(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
@@ -99,7 +99,7 @@ class Worker:
                     _train(unit, held)
                 self._scorer.score(unit, self.place.write(unit, begun))
             except TsevalError as error:
-                if error.__cause__ is not None:  # out of a model's own code: its author needs to see where
+                if error.__cause__ is not None:  # an error in a model's code: its author needs the traceback
                     traceback.print_exception(error.__cause__)
                 self._fail(unit, str(error))
             except subprocess.CalledProcessError as error:
@@ -121,9 +121,10 @@ class Worker:
 
 
 def _train(unit: SweepUnit, held: int) -> None:
-    """Make the model of a unit; where we are told to stop, so is the training, which saves what it has.
+    """Train the model of a unit. If this process is stopped, the training saves its state and stops.
 
-    The command inherits the unit's lock: should we be killed, nobody begins the unit while it goes on.
+    The command inherits the unit's lock: if this process is killed, no other worker begins the unit while
+    the training runs.
     """
     command = python_command("tseval", *unit.train)
     with subprocess.Popen(  # noqa: S603 - our own command, no shell
@@ -140,7 +141,7 @@ def _train(unit: SweepUnit, held: int) -> None:
 
 @contextmanager
 def _speaking_to(log: Path) -> Iterator[None]:
-    """Let all that this process says, libraries included, go to a log."""
+    """Write all output of this process into a log, including the output of libraries."""
     sys.stdout.flush()
     sys.stderr.flush()
     before = [os.dup(number) for number in (1, 2)]
@@ -158,12 +159,12 @@ def _speaking_to(log: Path) -> Iterator[None]:
             os.close(old)
 
 
-SAYS_SECONDS = 1.0  # between records of how far a unit is
-KEPT_ITEMS = 500_000  # of suites that stay in memory for the next model: some 130 MB
+SAYS_SECONDS = 1.0  # seconds between records of a unit's progress
+KEPT_ITEMS = 500_000  # items of suites that stay in memory for the next model, about 130 MB
 
 
 class UnitScorer:
-    """Scores one unit after another; keeps the model of the last one open for the next, and suites."""
+    """Scores units one after another, and keeps the last model and some suites in memory."""
 
     def __init__(self, place: Records, number: int) -> None:
         self.place, self.number = place, number
@@ -171,7 +172,7 @@ class UnitScorer:
         self._suites: dict[tuple[object, ...], Suite] = {}
 
     def score(self, unit: SweepUnit, begun: UnitRecord) -> None:
-        """Score a unit whose lock is held, and write down now and then how far it is, and that it is done."""
+        """Score a unit whose lock is held. Record its progress from time to time, and its end."""
         options, stamp, record, written = unit.options, unit.stamp(), begun, 0.0
 
         def progress(done: int, of: int) -> None:
@@ -213,7 +214,7 @@ class UnitScorer:
         self.place.write(unit, done)
 
     def explain(self, error: Exception) -> str:
-        """Say in one line what went wrong that is no bad input, and let go of the model and of suites."""
+        """Describe an unexpected error in one line, and free the model and the suites."""
         self._opened = None
         self._suites.clear()
         if out_of_memory(error):
@@ -222,13 +223,13 @@ class UnitScorer:
         return f"{type(error).__name__}: {first_line(error)}"
 
     def _suite(self, unit: SweepUnit) -> Suite:
-        """Load the suite of a unit, unless it was kept for an earlier one, and put it into contexts."""
+        """Load the suite of a unit, or take it from memory, and add its contexts."""
         alone = replace(
             unit,
             options=replace(unit.options, context=None, context_words=None, context_seed=0, contexts=1),
         )
         suite = self._without_context(alone)
-        for request in unit.options.context_requests():  # of a unit, one at most
+        for request in unit.options.context_requests():  # at most one entry for each unit
             whole = suite
             if request.needs_whole_suite and (suite.clusters or not suite.complete):
                 options = replace(alone.options, case=(), limit=None, sample=None, cluster=())
@@ -249,7 +250,7 @@ class UnitScorer:
                 lexicon=options.lexicon,
             )  # fmt: skip
             suite = cluster_data(suite, options.cluster)
-        self._suites[wanted] = suite  # behind those that were not used for longer
+        self._suites[wanted] = suite  # at the end, so that the least recently used suite comes first
         while len(self._suites) > 1 and sum(held.n_items for held in self._suites.values()) > KEPT_ITEMS:
             del self._suites[next(iter(self._suites))]
         return suite
@@ -257,27 +258,27 @@ class UnitScorer:
     def _open(self, unit: SweepUnit) -> Model:
         wanted = unit.model, unit.model_files(), sorted(unit.arguments.items()), unit.options.device
         if self._opened is None or self._opened[0] != wanted:
-            self._opened = None  # first, so that two are never in memory
+            self._opened = None  # before the next model, so that two are never in memory
             device = _own_device(unit.options.device, self.number)
             self._opened = wanted, open_model(unit.model, unit.arguments, device)
         return self._opened[1]
 
 
 def _mean_accuracy(run: Run) -> float | None:
-    """Return the mean accuracy over the rows of a run whose table was made just now."""
+    """Return the mean accuracy over the rows of a run."""
     mean = run.document.means[-1].accuracy[0] if isinstance(run.document, Table) else None
     return None if mean is None else float(mean)
 
 
 def _own_device(device: str, number: int) -> str:
-    """Assign each worker a GPU of its own if the machine, or what a scheduler shows of it, has several."""
+    """Assign each worker its own GPU, if the machine (or the scheduler's part of it) has several."""
     gpu = accelerator() if device in ("auto", "cuda") else None
     n_devices = torch.accelerator.device_count() if gpu else 1
     return device if gpu is None or n_devices == 1 else f"{gpu.type}:{number % n_devices}"
 
 
 def run_worker(task: str, number: str, of: str) -> int:
-    """Work, and give the exit code: 0 where nothing is left to do."""
+    """Run the worker, and return the exit code: 0 if no unit is left."""
     end_in_order()
     try:
         work = checked(read_json(Path(task)), WorkerTask)
@@ -297,5 +298,5 @@ def run_worker(task: str, number: str, of: str) -> int:
 
 if __name__ == "__main__":
     _code = run_worker(*sys.argv[1:])
-    gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
+    gc.freeze()  # so that Python, at its exit, does not search all loaded objects for garbage
     sys.exit(_code)
