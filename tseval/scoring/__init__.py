@@ -1,1 +1,1 @@
-"""Turn sentences into log-probabilities, computing each distinct prefix once."""
+"""Scoring: log-probabilities of sentences, with one computation for each distinct prefix."""

@@ -1,4 +1,4 @@
-"""Asks a model that only answers, and lays its answers out as scored sentences: one row for each question."""
+"""The scorer of models that only answer prompts; each question becomes one row, like a scored sentence."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import AnswerModel
 
 
-# Parts of a protocol that are known when a server has answered: its name for the model, and the days.
+# Parts of a protocol that only a server's answers reveal: its name for the model, and the days.
 SERVED, DATE = "served", "date"
 
 
 class AnswerScorer(Scorer):
-    """Asks which of two sentences is better; a question is both of them with `OR_SECOND` between."""
+    """A scorer of questions about two sentences; a question is both, with `OR_SECOND` between them."""
 
     gives_words = False
     only_answers = True
@@ -36,11 +36,11 @@ class AnswerScorer(Scorer):
         self._model = model
 
     def score(self, sentences: pa.StringArray) -> pa.Table:
-        """Ask all questions, and lay the answers out."""
+        """Ask all questions, and return the answers as a table."""
         return self.lay_out(sentences, dict(self.ask(sentences, {})))
 
     def ask(self, questions: pa.StringArray, known: Mapping[str, Answer]) -> Iterator[tuple[str, Answer]]:
-        """Yield the questions that have no answer yet, with their answers, as they come."""
+        """Yield each question without a known answer, with its answer, as the answers arrive."""
         texts = [str(text) for text in questions.to_pylist() if text not in known]
         left = set(range(len(texts)))
         pairs = [both_sentences(text) for text in texts]
@@ -65,15 +65,15 @@ class AnswerScorer(Scorer):
                     f"{self.card.name} returned the log-probability {number} of an answer, which must be "
                     "finite and at most 0"
                 )
-        # A server may send half of a character, which no file holds.
+        # A server may send a lone surrogate, which cannot be written as UTF-8.
         text = answer.text.encode("utf-8", "replace").decode()[:LONGEST_ANSWER]
         return Answer(text, answer.logprobs, answer.model, answer.date)
 
     def lay_out(self, questions: pa.StringArray, answers: Mapping[str, Answer]) -> pa.Table:
         """Return one row for each question, in order.
 
-        Beside the columns of all scored sentences stand those of `ANSWER_COLUMNS`. `logprob` is that of the
-        answer, and 0 where the model gives no probabilities.
+        `ANSWER_COLUMNS` are added to the columns of all scored sentences. `logprob` is the log-probability of
+        the answer, or 0 if the model gives no probabilities.
         """
         given = [answers[str(text)] for text in questions.to_pylist()]
         both = [answer.logprobs or (None, None) for answer in given]
@@ -93,12 +93,12 @@ class AnswerScorer(Scorer):
         return table
 
     def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
-        """Refuse: a model that answers says nothing of tokens."""
+        """Refuse: a model that only answers gives no scores of tokens."""
         raise no_logprobs(self.card.name)
 
 
 def no_logprobs(name: str) -> ModelError:
-    """Make the error about what needs log-probabilities."""
+    """Make the error for tasks that need log-probabilities."""
     return ModelError(
         f"{name} is a prompt model: it only answers questions about two sentences, but this needs "
         "log-probabilities.\n"
@@ -107,7 +107,7 @@ def no_logprobs(name: str) -> ModelError:
 
 
 def served_by(answers: Mapping[str, Answer]) -> dict[str, Json]:
-    """Return the parts of a protocol that answers of a server add: its name for the model, and the days."""
+    """Return the parts of a protocol that a server's answers add: its name for the model, and the days."""
     names = {answer.model for answer in answers.values() if answer.model is not None}
     days = sorted({answer.date for answer in answers.values() if answer.date is not None})
     parts: dict[str, Json] = {SERVED: min(names)} if names else {}
@@ -115,7 +115,7 @@ def served_by(answers: Mapping[str, Answer]) -> dict[str, Json]:
 
 
 def refuse_another_model(before: str | None, answer: Answer, name: str) -> None:
-    """Refuse an answer of another model than the one that answered before."""
+    """Refuse an answer from another model than before."""
     if before is not None and answer.model is not None and answer.model != before:
         raise ModelError(
             f"{name}: the server answered as {quoted_text(answer.model)}, but earlier in this run as "

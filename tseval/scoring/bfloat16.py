@@ -1,12 +1,12 @@
-"""Products of operands rounded to bfloat16, with sums and results in float32.
+"""Matrix products of operands rounded to bfloat16, with sums and results in float32.
 
-PyTorch's own give their results in the type of the operands. Of a logit that leaves eight binary digits,
-three or four of them behind the point: probable words would tie, and log-probabilities be off by hundredths.
-The kernel that these products and PyTorch's attention are made of has float32 results. It belongs to
-PyTorch's C++ interface (`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and has no name in Python. It
-multiplies blocks: which ones, and in how many threads, is left to the caller. Where the processor has no such
-instructions, the rounded operands are multiplied in float32, which holds products of two bfloat16 numbers
-exactly: the same results but for the order of sums, and no faster.
+PyTorch's products have results in the type of the operands. For logits that leaves eight binary digits, three
+or four of them after the point. Probable words would tie, and log-probabilities be off by hundredths.
+The kernel inside PyTorch's products and attention has float32 results. It belongs to PyTorch's C++ interface
+(`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and is not available in Python. It multiplies blocks;
+the caller chooses the blocks and the threads. On processors without such instructions, the rounded operands
+are multiplied in float32, which represents products of two bfloat16 numbers exactly. The results are the same
+except for the order of sums, and not faster.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ if TYPE_CHECKING:
 
 
 def multiplies_bfloat16() -> bool:
-    """Return whether this processor has products in bfloat16; the question has no public name."""
+    """Return whether this processor has bfloat16 products; PyTorch has no public function for this."""
     return bool(torch.cpu._is_avx512_bf16_supported())
 
 
-# The name of a C++ function holds the types of its arguments: one with others would not be found.
+# The C++ names include the argument types, so a function with other arguments is not found.
 BRGEMM = "_ZN2at6native7cpublas6brgemmEllllllbPKN3c108BFloat16ES5_Pfb"
 RELEASE = "_ZN2at6native7cpublas14brgemm_releaseEb"
-# Either keeps oneDNN from instructions that the processor has; then the kernel would end the process.
+# Each disables instructions in oneDNN although the processor has them. The kernel would then kill the
+# process.
 CAPS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
-# Outputs and rows that the kernel gets at once: of 32 to 2,304 and 128 to 1,024 as fast as any.
+# Outputs and rows per kernel call: as fast as any of 32 to 2,304 outputs and 128 to 1,024 rows.
 BLOCK, ROWS = 64, 512
-# It keeps code for every number of rows that it has met: this many for each size of matrix.
+# The kernel caches code for every number of rows, so at most this many per matrix size are used.
 FEW = 32
 NOTHING_GAINED = "bfloat16 is not faster on this device, which has no bfloat16 products with float32 sums"
 
 
 def rounded(tensor: Tensor) -> Tensor:
-    """Round numbers to bfloat16; the type stays float32."""
+    """Round numbers to bfloat16, and return them as float32."""
     return tensor.bfloat16().float()
 
 
 @cache
 def _library() -> tuple[Kernel, Callable[[bool], None]] | None:
-    """Find the kernel, and what gives its registers back; None where it cannot be used."""
+    """Return the kernel and the function that releases its registers; None if it cannot be used."""
     if not multiplies_bfloat16() or any(name in os.environ for name in CAPS):
         return None
     try:
@@ -69,25 +70,24 @@ def _library() -> tuple[Kernel, Callable[[bool], None]] | None:
 
 
 def has_fast_products(device: torch.device) -> bool:
-    """Return whether operands in bfloat16 are multiplied faster than in float32 on a device."""
+    """Return whether bfloat16 products are faster than float32 products on a device."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and bool(torch.backends.mkldnn.enabled) and _library() is not None
 
 
 class NarrowMatrix:
-    """A matrix, (outputs, columns), of numbers of 16 bits; products have sums and results in float32.
+    """A matrix, (outputs, columns), of 16-bit numbers, whose products have sums and results in float32.
 
-    It is rounded to bfloat16; float16 stays as it is on a GPU, and matrices there that are narrow already are
-    not copied.
+    The matrix is rounded to bfloat16. On a GPU, float16 stays float16, and 16-bit matrices are not copied.
     """
 
     def __init__(self, weight: Tensor) -> None:
         self.shape = weight.shape
         fast, on_gpu = has_fast_products(weight.device), weight.device.type == "cuda"
-        # Whether the kernel of the CPU multiplies, or a GPU with float32 results.
+        # Either the CPU kernel multiplies, or a GPU with float32 results.
         self.is_blocked, self._is_wide = fast and not on_gpu, fast and on_gpu
-        # What operands are rounded to.
+        # The type to which operands are rounded.
         self.dtype = weight.dtype if self._is_wide and weight.dtype == torch.float16 else torch.bfloat16
         self._held = _blocks(weight) if self.is_blocked else weight.to(self.dtype)
 
@@ -100,10 +100,10 @@ class NarrowMatrix:
         """Return x Wᵀ + b for outputs [first, stop) of W, (rows, stop - first) float32.
 
         Args:
-            inputs: (rows, columns), narrow, or float32 to be rounded.
+            inputs: (rows, columns), 16-bit, or float32 to be rounded.
             bias: (stop - first,), float32, or None.
             first: A multiple of `BLOCK`.
-            stop: None for all that follow.
+            stop: None for all further outputs.
         """
         stop = len(self) if stop is None else min(stop, len(self))
         inputs = inputs.to(self.dtype)
@@ -124,9 +124,9 @@ class NarrowMatrix:
 
 
 def _blocks(weight: Tensor) -> Tensor:
-    """Bring a matrix into the order of the instructions: (blocks, pairs of columns, `BLOCK` outputs) int32.
+    """Reorder a matrix for the instructions: (blocks, pairs of columns, `BLOCK` outputs) int32.
 
-    What is missing to whole blocks and pairs is filled up with zeros.
+    Incomplete blocks and pairs are filled with zeros.
     """
     outputs, columns = weight.shape
     whole = torch.zeros(-(-outputs // BLOCK) * BLOCK, columns + columns % 2, dtype=torch.bfloat16)
@@ -136,7 +136,7 @@ def _blocks(weight: Tensor) -> Tensor:
 
 
 def _multiply(inputs: Tensor, blocks: Tensor, result: Tensor, add: bool) -> None:
-    """Write a product, or add it to what is there; each thread takes some of the blocks."""
+    """Write a product into `result`, or add it; each thread takes some of the blocks."""
     workers = min(torch.get_num_threads(), len(blocks))
     ends = [len(blocks) * i // workers for i in range(workers + 1)]
     parts = [slice(*ends[i : i + 2]) for i in range(workers)]
@@ -152,12 +152,12 @@ def _threads(workers: int) -> ThreadPoolExecutor:
 
 
 def _multiply_part(inputs: Tensor, blocks: Tensor, result: Tensor, add: bool, part: slice) -> None:
-    """Multiply with some of the blocks; while the kernel runs, other threads do."""
+    """Multiply with some of the blocks; the kernel runs without the GIL."""
     library = _library()
     assert library is not None
     kernel, release = library
     columns, width = inputs.shape[1], result.stride(0)
-    # Bytes: 2 for a number of the operands, 4 for one of the result.
+    # Sizes in bytes: 2 for a number of the operands, 4 for one of the result.
     from_inputs, from_blocks, to_result = inputs.data_ptr(), blocks.data_ptr(), result.data_ptr()
     spans = list(_spans(len(inputs)))
     for block in range(part.start, part.stop):
@@ -169,7 +169,7 @@ def _multiply_part(inputs: Tensor, blocks: Tensor, result: Tensor, add: bool, pa
 
 
 def _spans(rows: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into spans of few different sizes: first row and number of rows of each."""
+    """Divide rows into spans of few different sizes; yield the first row and the number of rows of each."""
     cuts = [*range(0, rows, ROWS), rows - rows % FEW, rows]
     for first, stop in pairwise(cuts):
         if stop > first:
@@ -179,15 +179,15 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 class Bfloat16Products:
     """Products of a model in bfloat16, for `Rerouted`.
 
-    Matrices among `weights` stay as they are as long as the model; each is rounded once, when it is first
-    used. All others are rounded for each product.
+    `weights` are matrices that do not change while the model exists. Each is rounded once, at its first use.
+    All others are rounded for each product.
     """
 
     def __init__(self, weights: Iterable[Tensor]) -> None:
         self._lasting: dict[int, NarrowMatrix | None] = {weight.data_ptr(): None for weight in weights}
 
     def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Return x Wᵀ + b, as `torch.nn.functional.linear` does, (..., columns) to (..., outputs)."""
+        """Return x Wᵀ + b like `torch.nn.functional.linear`, (..., columns) to (..., outputs)."""
         matrix = self._matrix(weight)
         product = matrix.product(inputs.reshape(-1, inputs.shape[-1]), bias)
         return product.reshape(*inputs.shape[:-1], len(matrix))

@@ -1,4 +1,4 @@
-"""Devices: which there are, arrays on them, and memory that runs out."""
+"""Devices: available ones, transfer of arrays, and errors of missing memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def accelerator() -> torch.device | None:
-    """Return the GPU, or whatever torch has besides the CPU on this machine."""
+    """Return the GPU or other accelerator that torch finds on this machine, or None."""
     return torch.accelerator.current_accelerator(check_available=True)
 
 
 def pick_device(name: str) -> torch.device:
-    """Resolve a device name; `auto` is the accelerator where there is one."""
+    """Return the device with a name; `auto` is the accelerator if there is one, otherwise the CPU."""
     found = accelerator()
     if name == "auto":
         name = "cpu" if found is None else found.type
@@ -32,7 +32,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def _computes(name: str) -> bool:
-    """Return whether a name is that of a device that is here, and holds numbers: torch's `meta` does not."""
+    """Return whether a device exists here and stores numbers, unlike torch's `meta`."""
     try:
         kind = torch.empty(0, device=name).device.type
         return kind == "cpu" or bool(torch.get_device_module(kind).is_available())
@@ -41,7 +41,7 @@ def _computes(name: str) -> bool:
 
 
 def on_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Bring an array to a device. For a GPU nobody waits: it fetches by itself what lies in pinned memory."""
+    """Copy an array to a device; for a GPU, asynchronously from pinned memory."""
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
@@ -55,17 +55,17 @@ def widest_float(device: torch.device) -> torch.dtype:
 
 
 def empty_caches() -> None:
-    """Give back the accelerator's memory that torch keeps although nothing is in it."""
+    """Free the accelerator's memory that torch caches but does not use."""
     found = accelerator()
     if found is not None:
         torch.get_device_module(found).empty_cache()
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Tell lack of memory, on either kind of device, from other faults."""
+    """Return whether an error means that memory ran out, on the CPU or on an accelerator."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    # torch's CPU allocator raises a plain RuntimeError, so does what passes on the error of a device, and
-    # oneDNN where there is no room for what it compiles.
+    # torch's CPU allocator, forwarded device errors, and oneDNN without memory for its code all raise a plain
+    # RuntimeError.
     said = str(error)
     return any(one in said for one in ("allocate memory", "out of memory", "could not create a primitive"))

@@ -1,7 +1,7 @@
-"""Score sentences shard by shard, taking what is saved and saving what is new; count their tokens.
+"""Scoring of sentences shard by shard, with saved results reused; also counts of their tokens.
 
-The same log-probabilities as sentence-by-sentence scoring, up to float32 rounding: what is shared
-between two sentences is exactly the computation that both would have done.
+The log-probabilities are those of sentence-by-sentence scoring, up to float32 rounding. Only computations
+that are identical for two sentences are shared.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from tseval.scoring.scorer import Scorer
 
 
-# Sentences scored, and saved, at a time. Sorted sentences share their prefixes with their neighbours,
-# so that cutting the suite repeats only the few prefixes that straddle a cut.
+# Sentences that are scored and saved at a time. Sorted neighbours share prefixes, so only the few prefixes
+# at a shard's border are computed twice.
 SHARD = 16_384
-# Where something is asked inside them: strings of symbols are long and share little.
+# For questions inside sentences: strings of symbols are long and share little.
 ASKED_SHARD = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A shard that was scored: one row per sentence, and how many contexts were computed for them."""
+    """A scored shard: one row per sentence, and the number of contexts computed for it."""
 
     table: pa.Table
     n_contexts: int
@@ -46,32 +46,32 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """All sentences, scored."""
+    """All sentences with their scores."""
 
-    table: pa.Table  # one row per sentence, in order, as `Scorer.score` or `Scorer.answer` gives it
-    n_contexts: int  # computed for them, in earlier sessions too
-    n_resumed: int  # sentences that had been saved before
-    protocol: Mapping[str, Json] = field(default_factory=dict)  # what only the scoring showed
+    table: pa.Table  # one row per sentence, in order, as returned by `Scorer.score` or `Scorer.answer`
+    n_contexts: int  # computed for them, including earlier sessions
+    n_resumed: int  # sentences that were saved in earlier sessions
+    protocol: Mapping[str, Json] = field(default_factory=dict)  # parts that only scoring reveals
 
 
 class Saved(Protocol):
-    """Where parts are kept, so that an interrupted run can go on."""
+    """A store of scored parts, from which an interrupted run continues."""
 
     def load_part(self, i: int) -> Part | None:
-        """Return a saved part, or None where there is none."""
+        """Return a saved part, or None if it is missing."""
 
     def save_part(self, i: int, part: Part) -> None:
         """Save a part."""
 
     def load_answers(self) -> dict[str, Answer]:
-        """Return the questions that were answered, with their answers."""
+        """Return the answered questions with their answers."""
 
     def save_answer(self, question: str, answer: Answer) -> None:
-        """Save an answer as soon as it is there."""
+        """Save an answer as soon as it arrives."""
 
 
 def shards(sentences: pa.StringArray, size: int | None = None) -> list[pa.StringArray]:
-    """Cut sorted sentences into the slices that are scored and saved one by one, by default of `SHARD`."""
+    """Split sorted sentences into the slices that are scored and saved one by one, by default of `SHARD`."""
     size = size or SHARD
     return [sentences.slice(start, size) for start in range(0, len(sentences), size)]
 
@@ -83,9 +83,9 @@ def score_all(
     saved: Saved | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Scored:
-    """Score distinct, sorted sentences, and what is `asked` inside them, if anything.
+    """Score distinct, sorted sentences, and answer the questions inside them (`asked`), if any.
 
-    `progress` is called with the numbers of sentences done and of all.
+    `progress` is called with the number of finished sentences and of all sentences.
     """
     if scorer.only_answers:
         return _ask_all(cast("AnswerScorer", scorer), sentences, saved, progress)
@@ -134,7 +134,7 @@ def _ask_all(
     saved: Saved | None,
     progress: Callable[[int, int], None] | None,
 ) -> Scored:
-    """Ask what was not answered before, and save every answer as it comes."""
+    """Ask the questions without a saved answer, and save every answer as it arrives."""
     from tseval.scoring.answer_scorer import refuse_another_model, served_by  # noqa: PLC0415 - brings torch
 
     answered = saved.load_answers() if saved else {}
@@ -160,7 +160,7 @@ _SHOWN = 5
 
 
 def lengths_of_texts(texts: Sequence[str], unit: str) -> pa.Table:
-    """Count the characters or bytes of texts, in one column that is called as `LENGTHS` says."""
+    """Count the characters or bytes of texts, in one column with the name from `LENGTHS`."""
     return pa.table(
         {LENGTHS[unit]: pa.array([max(1, text_length(text, unit)) for text in texts], pa.int32())}
     )
@@ -170,12 +170,12 @@ def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised
     """Count the tokens of sentences that have a log-probability.
 
     Returns:
-        One row per sentence: `n_tokens`, at least 1, and, where there are unigrams, `unigram_logprob`, the
-        sum over these tokens (nats, float64).
+        One row per sentence: `n_tokens`, at least 1, and, if there are unigrams, `unigram_logprob`, the sum
+        over these tokens (nats, float64).
     """
     encoded = scorer.encoded(sentences)
     counts = encoded.token_counts
-    # A first token that nothing stands before has no log-probability, so that the sum is over the others.
+    # A first token without context has no log-probability, so it is not counted.
     skipped = int(scorer.card.protocol.get("first_token") == "unscored")
     columns: dict[str, pa.Array[Any]] = {"n_tokens": pa.array(np.maximum(counts - skipped, 1), pa.int32())}
     if normalised.unigrams is not None:

@@ -1,8 +1,8 @@
-"""Sentences after other text: a text is read once, then all sentences that stand behind it.
+"""Scoring of sentences after context texts; each text is read once for all its sentences.
 
-Words, pieces and start symbols are as in running text. A model of words reads its start symbol before every
-sentence, since the lines of its training text stood between such symbols. A model of pieces reads the start
-of a text once, and a space before every sentence. A recurrent state is fresh before the text alone.
+Words, pieces and start symbols are as in running text. A word-level model reads its start symbol before every
+sentence, because the lines of its training text were separated by it. A subword model reads the start symbol
+of a text once, and a space before every sentence. A recurrent state is reset only before the text.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 
 def scorer_in_context(model: Model, contexts: SuiteContexts, rules: Writing | None, *, words: bool) -> Scorer:
-    """Return the scorer of a model for sentences that stand behind texts, which each names by its number.
+    """Return the scorer of a model for sentences after texts; each sentence names its text by number.
 
     Args:
         model: The model.
         contexts: The texts.
-        rules: How a model of natural text writes the tokens of the texts; None where it reads them unchanged.
+        rules: How a model of natural text writes the tokens of the texts; None to read them unchanged.
         words: Whether single words matter, as for `scorer_for`.
 
     Raises:
-        ModelError: The model cannot go on from a text, or a text is longer than it reads.
+        ModelError: The model cannot continue a text, or a text is too long for it.
     """
     if "task" in model.card.protocol:
         raise ModelError(
@@ -77,7 +77,7 @@ def scorer_in_context(model: Model, contexts: SuiteContexts, rules: Writing | No
 
 
 class _RecurrentInContext(RecurrentScorer):
-    """Starts from the states after the texts, which are read side by side, once."""
+    """A scorer that starts from the states after the texts, which are read once, in parallel."""
 
     def __init__(self, model: RecurrentModel, contexts: SuiteContexts) -> None:
         super().__init__(model)
@@ -87,7 +87,7 @@ class _RecurrentInContext(RecurrentScorer):
         self._check(contexts)
 
     def _check(self, contexts: SuiteContexts) -> None:
-        """Refuse texts that the model does not read, and say how many of their words are unknown."""
+        """Refuse texts that the model cannot read, and warn about unknown words in them."""
         different = dict.fromkeys(sentence for text in contexts.texts for sentence in text)
         sentences = pa.array(different, pa.string())
         unreadable = super().too_long(sentences)
@@ -120,18 +120,18 @@ class _RecurrentInContext(RecurrentScorer):
         return encoded, self._by_tries(encoded, words, numbers)
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
-        """Refuse sentences that the model does not read."""
+        """Refuse sentences that the model cannot read."""
         super().check_sentences(number_contexts(sentences)[1])
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read."""
+        """Return which sentences cannot be read."""
         return super().too_long(number_contexts(sentences)[1])
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         return super()._encode(number_contexts(sentences)[1])
 
     def _after_texts(self) -> PrefixState:
-        """Read all texts side by side, a word at a time: the states after them, one row a text."""
+        """Read all texts in parallel, word by word, and return the states after them, one row per text."""
         if self._states is not None:
             return self._states
         texts = [self._tokens(text) for text in self._contexts.texts]
@@ -153,13 +153,13 @@ class _RecurrentInContext(RecurrentScorer):
         return state
 
     def _tokens(self, text: Sequence[str]) -> list[int]:
-        """Return the tokens of a text, with the start symbol behind each of its sentences."""
+        """Return the tokens of a text, with the start symbol after each of its sentences."""
         sentences = [self._model.encode(pa.array([sentence], pa.string())).tokens for sentence in text]
         return [token for tokens in sentences for token in (*tokens.tolist(), *self._between)]
 
 
 def _start_symbol(model: RecurrentModel) -> tuple[int, ...]:
-    """Return the token that stands before every sentence, if the vocabulary has it."""
+    """Return the token before every sentence, if the vocabulary has it."""
     start = model.card.protocol.get("start")
     if not isinstance(start, str) or start == "none":
         return ()
@@ -169,7 +169,7 @@ def _start_symbol(model: RecurrentModel) -> tuple[int, ...]:
 
 
 class _InContext(Scorer):
-    """Scores the sentences behind each text with a model that has read it; texts come one after another."""
+    """A scorer with a model that has read a text; the texts are processed one after the other."""
 
     def __init__(
         self, model: Model, after: Callable[[Sequence[str]], Model], contexts: SuiteContexts, words: bool
@@ -199,30 +199,30 @@ class _InContext(Scorer):
         return _joined([encoded for encoded, _ in parts]), np.concatenate([scores for _, scores in parts])
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
-        """Refuse sentences that the model does not read."""
+        """Refuse sentences that the model cannot read."""
         super().check_sentences(number_contexts(sentences)[1])
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads behind their texts."""
+        """Return which sentences are too long for the model, together with their texts."""
         parts = [scorer.too_long(texts) for scorer, _, texts in self._by_text(sentences)]
         return np.concatenate(parts)
 
     def token_keys(self, encoded: Encoded) -> list[str]:
-        """Name the tokens of encoded sentences as unigrams do."""
+        """Name the tokens of encoded sentences in the form of the unigrams."""
         return self._scorer(0).token_keys(encoded)
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         return _joined([scorer.encoded(texts) for scorer, _, texts in self._by_text(sentences)])
 
     def _by_text(self, sentences: pa.StringArray) -> Iterator[tuple[Scorer, slice, pa.StringArray]]:
-        """Yield the sentences behind each text, which stand together, with the scorer that has read it."""
+        """Yield each text's scorer, with the adjacent sentences that follow the text."""
         numbers, texts = number_contexts(sentences)
         starts = np.flatnonzero(np.diff(numbers, prepend=-1))
         for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(numbers)], strict=True):
             yield self._scorer(int(numbers[start])), slice(start, stop), texts.slice(start, stop - start)
 
     def _scorer(self, number: int) -> Scorer:
-        """Return the scorer behind a text; only the last one stays in memory."""
+        """Return the scorer for sentences after a text; only the last one stays in memory."""
         if self._current is None or self._current[0] != number:
             self._current = None
             model = self._after(self._contexts.texts[number])
@@ -231,19 +231,19 @@ class _InContext(Scorer):
 
 
 class _SentencesAfter:
-    """A model of sentences that is given the text and the sentence as one sentence."""
+    """A sentence model that reads the text and the sentence as one sentence."""
 
     def __init__(self, model: SentenceModel, text: Sequence[str]) -> None:
         self.card, self._model = model.card, model
         self._text = " ".join(without_boundaries(sentence) for sentence in text)
 
     def word_logprobs(self, sentences: Sequence[str]) -> list[list[float]]:
-        """Return the log-probabilities of the words behind the text."""
+        """Return the log-probabilities of the words after the text."""
         rows = self._model.word_logprobs([f"{self._text} {sentence}" for sentence in sentences])
         return [list(row)[-len(text.split()) :] for row, text in zip(rows, sentences, strict=True)]
 
     def seen(self, sentences: Sequence[str]) -> list[str]:
-        """Return sentences as the model sees them."""
+        """Return sentences as the model sees them, with unknown words replaced."""
         seen = getattr(self._model, "seen", None)
         return list(sentences if seen is None else seen(sentences))
 

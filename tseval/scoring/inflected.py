@@ -1,7 +1,7 @@
-"""Log-probabilities of many words after one context: one forward pass for each context, not for each word.
+"""Log-probabilities of many words after a context, with one forward pass for each context instead of word.
 
 Words that are one entry of the model's vocabulary are read from one softmax. Words of several pieces need
-passes of their own; they are scored as the last words of sentences, which share their beginnings.
+separate passes. They are scored as the last words of sentences, whose common beginnings are computed once.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     Distributions = Iterator[tuple[np.ndarray, Tensor]]
 
 
-# Log-probabilities of whole vocabularies held at once, and sentences made of contexts and words.
+# Most log-probabilities of whole vocabularies, and sentences of a context and a word, in memory at once.
 AT_ONCE, SENTENCES_AT_ONCE = 2**22, 16_384
 SPACE = " "
 
 
 @dataclass(frozen=True, slots=True)
 class FormWords:
-    """How a model knows words that stand after a context.
+    """How a model encodes words after a context.
 
     Attributes:
         known: Whether it knows the word, (words,) bool.
         single: Whether the word is one entry of the vocabulary, (words,) bool.
-        ids: The entry, 0 for a word that is none, (words,) int64.
+        ids: The number of the entry, or 0, (words,) int64.
     """
 
     known: np.ndarray
@@ -51,7 +51,7 @@ class FormWords:
     @classmethod
     def of(cls, encode: Callable[[pa.StringArray], Encoded], card: ModelCard, context: str,
            words: tuple[str, ...]) -> FormWords:  # fmt: skip
-        """Find out how a model encodes words after a context."""
+        """Encode words after a context, and describe the result."""
         encoded = encode(pa.array([f"{context}{SPACE}{word}" for word in words], pa.string()))
         unknown = Unknown.of(card.protocol)
         last = [str(seen).rsplit(SPACE, 1)[-1] for seen in encoded.seen.to_pylist()]
@@ -63,7 +63,7 @@ class FormWords:
         pieces = np.ones(int(encoded.lengths.sum()), np.int64) if encoded.pieces is None else encoded.pieces
         single = pieces[np.cumsum(encoded.lengths) - 1] == 1
         ids = np.zeros(len(words), dtype=np.int64)
-        if len(encoded.tokens):  # a model of sentences has no vocabulary that anyone sees
+        if len(encoded.tokens):  # a model of sentences has no visible vocabulary
             ids = np.where(single, encoded.tokens[np.cumsum(encoded.token_counts) - 1], 0).astype(np.int64)
         return cls(np.array(known), single, ids)
 
@@ -71,7 +71,7 @@ class FormWords:
 def extends_contexts(
     encode: Callable[[pa.StringArray], Encoded], contexts: pa.StringArray, encoded: Encoded, word: str
 ) -> bool:
-    """Return whether a word after each context leaves the tokens of the context as they are."""
+    """Return whether the tokens of each context stay the same when a word follows."""
     longer = encode(cast("pa.StringArray", pc.binary_join_element_wise(contexts, word, SPACE)))  # type: ignore[call-overload]
     counts, longer_counts = encoded.token_counts, longer.token_counts
     more = longer_counts - counts
@@ -84,16 +84,16 @@ def extends_contexts(
 
 
 def distributions(model: object, encoded: Encoded, batch_tokens: int) -> Distributions:
-    """Yield the log-probabilities of the whole vocabulary after contexts, some contexts at a time.
+    """Yield the log-probabilities of the whole vocabulary after contexts, for some contexts at a time.
 
     Returns:
-        Places of the contexts, and (contexts, vocabulary) float32.
+        Positions of the contexts, and (contexts, vocabulary) float32.
     """
     if isinstance(model, ContinuationModel):
         yield from model.after_contexts(encoded, batch_tokens)
         return
     assert isinstance(model, DistributionModel)
-    # It says what comes before each token of a text: one more token stands behind the context.
+    # The model predicts each token of a text, so one more token is added after the context.
     for place, tokens in enumerate(np.split(encoded.tokens, np.cumsum(encoded.token_counts)[:-1])):
         last = None
         for rows in model.next_logprobs(np.append(tokens, 0)):
@@ -103,21 +103,21 @@ def distributions(model: object, encoded: Encoded, batch_tokens: int) -> Distrib
 
 
 def in_tiles(rows: np.ndarray, n_words: int) -> Iterator[np.ndarray]:
-    """Cut rows of a table into parts that hold `AT_ONCE` numbers each, as far as one row allows."""
+    """Split rows of a table into parts of at most `AT_ONCE` numbers, but at least one row."""
     for start in range(0, len(rows), at_once := max(1, AT_ONCE // n_words)):
         yield rows[start : start + at_once]
 
 
 def of_those(asked: AskedForms, chosen: np.ndarray) -> list[str]:
-    """Return the words that are chosen, (words,) bool."""
+    """Return the words that `chosen`, (words,) bool, marks."""
     return [asked.words[place] for place in np.flatnonzero(chosen)]
 
 
 def separate_words(asked: AskedForms, words: FormWords) -> np.ndarray:
-    """Tell which words need passes of their own, (words,) bool, where words are corrected.
+    """Return which words need separate passes, (words,) bool, if words are corrected.
 
     A piece such as `laugh` also begins `laughs`. So if one form of a verb has several pieces, both forms need
-    the probability that the word ends; forms of one piece each are compared by one softmax.
+    the probability that the word ends. Forms of one piece each are compared in one softmax.
     """
     place = {word: at for at, word in enumerate(asked.words)}
     pairs = np.array([[place[form] for form in pair] for pair in asked.pairs], dtype=np.int64)
@@ -132,7 +132,7 @@ def separate_words(asked: AskedForms, words: FormWords) -> np.ndarray:
 
 
 def join_ranges(first: np.ndarray, stop: np.ndarray) -> np.ndarray:
-    """Join the whole numbers of ranges, one range after the other."""
+    """Concatenate ranges of integers."""
     counts = stop - first
     joined: np.ndarray = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
     return joined
@@ -145,18 +145,18 @@ def read_distributions(
     ids: np.ndarray,
     begins: np.ndarray | None,
 ) -> np.ndarray:
-    """Read words out of the probabilities of whole vocabularies.
+    """Read the probabilities of words from those of whole vocabularies.
 
     Args:
         tables: Log-probabilities after contexts.
-        logprobs: Of all words, (contexts, words), where those of `single` words are filled in.
+        logprobs: Log-probabilities of all words, (contexts, words); this function fills in `single` words.
         single: Words that are one entry of the vocabulary, (words,) bool.
         ids: Their entries, (words,).
-        begins: Entries with which a new word begins, (entries,), where words are corrected: the probability
-            that the context ends divides that of the word. None where nothing divides it.
+        begins: Entries that begin a new word, (entries,), if words are corrected. The probability of a word
+            is then divided by the probability that the context ends there. None for no division.
 
     Returns:
-        Probability of all entries that are more probable than each word, (contexts, words).
+        Total probability of the entries that are more probable than each word, (contexts, words).
     """
     before = np.empty(logprobs.shape)
     for contexts, whole in tables:
@@ -173,7 +173,7 @@ def read_distributions(
 
 
 def _ranked(table: Tensor, logprobs: np.ndarray) -> np.ndarray:
-    """Sum the probabilities of the entries that are more probable than words, (contexts, words)."""
+    """Sum the probabilities of the entries that are more probable than each word, (contexts, words)."""
     ordered = table.sort(dim=1, descending=True).values.double()
     total = torch.nn.functional.pad(ordered.exp().cumsum(1), (1, 0))
     words = torch.from_numpy(np.nan_to_num(logprobs, nan=-np.inf)).to(ordered.device)
@@ -185,7 +185,7 @@ def _ranked(table: Tensor, logprobs: np.ndarray) -> np.ndarray:
 def score_as_sentences(
     score: Callable[[pa.StringArray], pa.Table], contexts: pa.StringArray, words: Sequence[str]
 ) -> np.ndarray:
-    """Score words as the last words of sentences, (contexts, words) float64, so many sentences at a time."""
+    """Score words as the last words of sentences, (contexts, words) float64, some contexts at a time."""
     logprobs = np.empty((len(contexts), len(words)))
     texts = contexts.to_pylist()
     at_once = max(1, SENTENCES_AT_ONCE // max(1, len(words)))
@@ -202,7 +202,7 @@ def score_as_sentences(
 def forms_table(
     table: pa.Table, logprobs: np.ndarray, before: np.ndarray | None, known: np.ndarray
 ) -> pa.Table:
-    """Add to scored contexts the columns `forms` and `before`, lists of float32; null for unknown words."""
+    """Add the columns `forms` and `before` to scored contexts: lists of float32, null for unknown words."""
     for name, values in (("forms", logprobs), ("before", before)):
         nothing = np.broadcast_to(~known | (values is None), logprobs.shape)
         numbers = np.zeros(logprobs.shape, np.float32) if values is None else values.astype(np.float32)

@@ -1,7 +1,7 @@
-"""The precision that a model's card states, whatever settings of torch surround a call.
+"""The precision that a model's card states, independent of torch's current settings.
 
-A callback of mixed-precision training runs inside `torch.autocast`; a script may have set a default type or
-device, or faster matrix products. All of these change numbers and stand on no card. So opening, scoring and
+A callback of mixed-precision training runs inside `torch.autocast`. A script may have set a default type or
+device, or faster matrix products. All these change numbers, and no card records them. So opening, scoring and
 surprisals switch them off while they run.
 """
 
@@ -15,12 +15,12 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KINDS = ("cpu", "cuda", "mps", "xpu", "hpu", "privateuseone")  # of devices that may have autocast switched on
+KINDS = ("cpu", "cuda", "mps", "xpu", "hpu", "privateuseone")  # types of devices that may have autocast
 
 
 @contextmanager
 def stated_precision() -> Iterator[None]:
-    """Compute in the types of the weights for a while, and leave the settings of torch as they were."""
+    """Compute in the types of the weights during a with block, and restore torch's settings afterwards."""
     dtype, precision = torch.get_default_dtype(), torch.get_float32_matmul_precision()
     with ExitStack() as stack:
         for kind in KINDS:

@@ -1,8 +1,8 @@
-"""Matrix products in float32 of models and adapters, by the quicker of two libraries.
+"""Matrix products in float32 for models and adapters, by the faster of two libraries.
 
-Products of inference in float32 are given by PyTorch to MKL. With hundreds of rows and a large matrix,
-oneDNN, which it uses for the narrower types, was up to one and a half times as fast on an AMD processor, with
-two threads or one; `benchmarks/products.py` measures both. The numbers differ by rounding alone.
+For inference in float32, PyTorch uses MKL. It uses oneDNN for narrower types. With hundreds of rows and a
+large matrix, oneDNN was up to one and a half times as fast on an AMD processor, with one or two threads.
+`benchmarks/products.py` measures both. The numbers differ only by rounding.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-# oneDNN keeps code for every shape that it has met, by default for 1,024 of them: several hundred MB where
-# the number of rows varies. It reads this when it is first used.
+# oneDNN caches code for every shape, by default for 1,024: several hundred MB if the number of rows varies.
+# It reads this variable at its first use.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
-# On other processors PyTorch chooses well itself.
+# On other processors, PyTorch's choice is good.
 HAS_ONEDNN = platform.machine() in {"x86_64", "AMD64"} and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-# Than MKL, with large matrices in float32. Scoring does not ask: that would move its numbers, by rounding.
+# Faster than MKL with large float32 matrices. Scoring ignores this, because rounding would change its
+# numbers.
 ONEDNN_IS_FASTER = "AVX512" in torch.backends.cpu.get_cpu_capability()
-# oneDNN first brings a matrix into an order of its own; below these sizes that costs more than it gains.
+# oneDNN first reorders a matrix; below these sizes that costs more than it gains.
 LEAST_ROWS, LEAST_WEIGHTS = 32, 2**18
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x Wᵀ + b, (..., outputs), as `torch.nn.functional.linear` does."""
+    """Return x Wᵀ + b, (..., outputs), like `torch.nn.functional.linear`."""
     if not _suits(inputs, weight):
         return F.linear(inputs, weight, bias)
-    # Its operator has no public name; torch's own compiler calls it as well.
+    # This operator has no public name; torch's compiler calls it too.
     result: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return result
 
 
 def _suits(inputs: Tensor, weight: Tensor) -> bool:
-    """Return whether oneDNN can multiply these, and may be quicker."""
+    """Return whether oneDNN can multiply these, and may be faster."""
     return (
         HAS_ONEDNN
-        and not torch.is_grad_enabled()  # it knows no gradients
+        and not torch.is_grad_enabled()  # it has no gradients
         and inputs.device.type == weight.device.type == "cpu"
         and inputs.dtype == weight.dtype == torch.float32
-        # Quantised and sparse weights have products of their own.
+        # Quantised and sparse weights have other products.
         and type(weight) in {Tensor, nn.Parameter}
         and weight.layout == torch.strided
         and weight.dim() == 2
@@ -59,7 +60,7 @@ def _suits(inputs: Tensor, weight: Tensor) -> bool:
 
 
 class Rerouted(TorchFunctionMode):
-    """Sends products that a model asks PyTorch for through another function, called as `linear` is."""
+    """A mode in which a model's matrix products call another function, with the arguments of `linear`."""
 
     def __init__(self, multiply: Callable[..., Tensor]) -> None:
         super().__init__()
@@ -77,5 +78,5 @@ class Rerouted(TorchFunctionMode):
 
 
 def fast_products(device: torch.device) -> AbstractContextManager[object]:
-    """Let all products of a model on a CPU be made by `linear`, whatever modules it consists of."""
+    """Make `linear` compute all products of a model on a CPU, whatever its modules are."""
     return Rerouted(linear) if HAS_ONEDNN and device.type == "cpu" else nullcontext()

@@ -1,7 +1,7 @@
-"""What a model must offer, and what it gives, made sure of: finite numbers, as many as there should be.
+"""Protocols of models, and checks of their output: finite numbers, and the right number of them.
 
-Adapters are written by others. Whatever comes instead of log-probabilities ends in one message that names the
-model and the sentence, before anything is saved.
+Adapters are written by others. If they return anything but log-probabilities, one message names the model and
+the sentence, before anything is saved.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     PrefixState = tuple[Tensor, ...]
 
 
-UNKNOWN = "<unk>"  # how a `ReportingModel` shows a word that it does not know
+UNKNOWN = "<unk>"  # mark of a `ReportingModel` for an unknown word
 
 
-# Arguments of models that nothing records. Others whose names look alike change numbers: add_bos_token.
+# Model arguments that are never recorded. Others with similar names change numbers, such as add_bos_token.
 SECRETS = frozenset({"api_key", "auth_token", "hf_token", "token", "password", "header"})
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """Who a model is, for the manifest of a run.
+    """Identity of a model, for the manifest of a run.
 
     Attributes:
         name: Short name for file names and table headings.
         kind: Adapter that opened it, for example `native`.
         fingerprint: SHA-256 over the bytes of weights and vocabulary; independent of file names.
-        protocol: Everything about the presentation of sentences that can change a number
+        protocol: Every choice in the presentation of sentences that can change a number
             (start symbol, case, unknown words).
-        details: What a reader wants to know besides: architecture, parameters, validation perplexity.
+        details: Other information for users: architecture, parameters, validation perplexity.
     """
 
     name: str
@@ -61,11 +61,11 @@ class ModelCard:
         return one_line(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
 
     def reading(self, form: str) -> ModelCard:
-        """Return the card of the same model where it reads sentences in another form than their tokens."""
+        """Return the card of the same model when it reads sentences in another form than tokens."""
         return replace(self, protocol={**self.protocol, "text": form})
 
     def show(self, model: object) -> str:
-        """Say on one line what a model is: its name, architecture and device; for its `__repr__`."""
+        """Describe a model on one line by name, architecture and device, for its `__repr__`."""
         return one_line(model, self.name, str(self.details["architecture"]), str(self.details["device"]))
 
 
@@ -75,11 +75,11 @@ class Encoded:
 
     Attributes:
         seen: Each sentence's words joined by single spaces, unknown words replaced.
-        tokens: Token ids of all sentences one after the other, (tokens,) int64.
+        tokens: Concatenated token ids of all sentences, (tokens,) int64.
         lengths: Number of words of each sentence, (sentences,) int64.
         n_unknown: Number of unknown words of each sentence, (sentences,) int32.
-        pieces: Number of tokens of each word, (words,) int64; None where every word is one token.
-        joined: Whether a word is written close to the one before it, (words,) bool; None where none is.
+        pieces: Number of tokens of each word, (words,) int64; None if every word is one token.
+        joined: Whether a word is written without a space before it, (words,) bool; None if none is.
     """
 
     seen: pa.StringArray
@@ -104,47 +104,47 @@ class Encoded:
 
 @runtime_checkable
 class SentenceModel(Protocol):
-    """Any model that can give log-probabilities of the words of a sentence: the least an adapter offers.
+    """A model that gives log-probabilities of the words of a sentence, the simplest kind of adapter.
 
-    Sentences reach it without repetitions and sorted by length, in batches.
+    It receives distinct sentences in batches, sorted by length.
     """
 
     card: ModelCard
 
     def word_logprobs(self, sentences: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return the natural-log probability of each word of every sentence given the words before it.
+        """Return the natural-log probability of each word of every sentence, given the words before it.
 
-        Sentences are tokenised text, words separated by single spaces, the final period included.
+        Sentences are tokenised: words with single spaces between them, including the final period.
         """
 
 
 @runtime_checkable
 class ReportingModel(SentenceModel, Protocol):
-    """A sentence model with a vocabulary of words: it can say which words it does not know."""
+    """A sentence model with a word vocabulary, which reports the words that it does not know."""
 
     def seen(self, sentences: Sequence[str]) -> Sequence[str]:
-        """Return sentences as the model sees them, each unknown word as `<unk>`.
+        """Return sentences as the model sees them, with `<unk>` for each unknown word.
 
-        Two sentences of a contrast that look the same make it undecidable.
+        If the two sentences of a contrast become equal, the contrast is undecidable.
         """
 
 
 @runtime_checkable
 class RecurrentModel(Protocol):
-    """A model whose state after a prefix can be kept and advanced by one word.
+    """A model whose state after a prefix can be stored and advanced by one word.
 
-    A state is a tuple of tensors whose first dimension runs over rows, one row a prefix. The engine
-    gathers rows and calls `advance` once for every distinct prefix of a suite.
+    A state is a tuple of tensors with one row per prefix in the first dimension. The engine selects rows and
+    calls `advance` once for every distinct prefix of a suite.
     """
 
     card: ModelCard
 
     @property
     def row_bytes(self) -> int:
-        """Memory that one row of a state takes."""
+        """Bytes of memory per row of a state."""
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the model's vocabulary."""
+        """Encode sentences with the model's vocabulary."""
 
     def start(self) -> PrefixState:
         """Return the state after the start symbol, one row."""
@@ -153,11 +153,11 @@ class RecurrentModel(Protocol):
         """Read one more word in every row: `tokens`, (rows,) int64."""
 
     def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
-        """Return log-probabilities of next words, in nats; on a GPU a tensor may stay where it is.
+        """Return log-probabilities of next words, in nats; on a GPU, a tensor may stay there.
 
         Args:
             state: One row for each prefix.
-            rows: Which prefix each word follows, ascending, (words,) int64.
+            rows: Row of the prefix before each word, ascending, (words,) int64.
             tokens: Word ids, (words,) int64.
 
         Returns:
@@ -167,29 +167,29 @@ class RecurrentModel(Protocol):
 
 @runtime_checkable
 class ParticularModel(Protocol):
-    """A model that reads sentences of one form only, and says so before anything is scored."""
+    """A model that reads only sentences of one form, and checks this before scoring."""
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
         """Refuse sentences of another form.
 
         Raises:
-            ModelError: Names one of them, and what to give the model instead.
+            ModelError: Names one of them, and the form that the model needs.
         """
 
 
 @runtime_checkable
 class BoundedModel(Protocol):
-    """A model that reads sentences up to some length; items with a longer one are undecidable."""
+    """A model with a limit on length; items with a longer sentence are undecidable."""
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads, (sentences,) bool."""
+        """Return which sentences are too long for the model, (sentences,) bool."""
 
 
 @runtime_checkable
 class WritingModel(Protocol):
-    """A model that can read the sentences of a grammar as people write them.
+    """A model that can read the sentences of a grammar as natural text.
 
-    Whether that is what it was trained on is for it to say; then it is what it is given by default.
+    The attribute says which form it was trained on; this form is the default.
 
     Attributes:
         reads: `natural` or `tokenised`.
@@ -198,9 +198,9 @@ class WritingModel(Protocol):
     reads: str
 
     def writing(self, rules: Writing) -> Model:
-        """Return the same model, which writes tokens as natural text before it reads them.
+        """Return the same model, which converts tokens to natural text before it reads them.
 
-        Words stay those of the tokens, and pieces belong to them; the card's protocol says `text: natural`.
+        Words are still the tokens, and pieces belong to them; the card's protocol says `text: natural`.
         """
 
 
@@ -208,18 +208,18 @@ class WritingModel(Protocol):
 class ContextModel(Protocol):
     """A model that can read a text before every sentence, once for all of them.
 
-    A recurrent model needs no such method: its state after the text is kept.
+    A recurrent model does not need this method, because its state after the text is stored.
     """
 
     def after(self, sentences: Sequence[str], rules: Writing | None) -> Model:
-        """Return the same model, which reads sentences as they go on from a text.
+        """Return the same model, which reads sentences as continuations of a text.
 
         Args:
-            sentences: Those of the text, tokens with spaces between them.
-            rules: How a model of natural text writes these tokens; None where they are written already.
+            sentences: Sentences of the text: tokens with spaces between them.
+            rules: How a model of natural text writes these tokens; None if they are natural text already.
 
         Raises:
-            ModelError: The text is longer than the model reads.
+            ModelError: The text is too long for the model.
         """
 
 
@@ -228,15 +228,15 @@ class ChangingModel(Protocol):
     """A model in memory whose weights may change between two evaluations, as in a training loop."""
 
     def with_current_weights(self) -> Model:
-        """Return the same model with the fingerprint and the derived tables of its present weights."""
+        """Return the same model with the fingerprint and the derived tables of its current weights."""
 
 
 @runtime_checkable
 class TokenModel(Protocol):
-    """A model that scores the tokens of many sentences itself, words split into pieces or not.
+    """A model that scores the tokens of many sentences itself, with or without subword pieces.
 
     Attributes:
-        warnings: What a reader of the results should know; it may grow while sentences are scored.
+        warnings: Warnings for users of the results; the list may grow during scoring.
         batch_tokens: Tokens to read at once if memory allows.
     """
 
@@ -245,16 +245,16 @@ class TokenModel(Protocol):
     batch_tokens: int
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the model's vocabulary, with the number of pieces of each word."""
+        """Encode sentences with the model's vocabulary, including the number of pieces of each word."""
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell tokens for people to read, each by itself."""
+        """Return the text of each token, for people."""
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token.
 
         Args:
-            batch_tokens: Tokens to read at once, as far as one sentence allows.
+            batch_tokens: Tokens to read at once, but at least one sentence.
 
         Returns:
             Natural-log probabilities, (tokens,) float32, and the number of contexts computed for them.
@@ -263,21 +263,21 @@ class TokenModel(Protocol):
 
 @runtime_checkable
 class DistributionModel(Protocol):
-    """A model that says how probable every token is next, not only the one that is there."""
+    """A model that gives the probabilities of all possible next tokens, not only of the actual one."""
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Return the natural-log probabilities of all tokens before each token of a sentence, in order.
+        """Return the natural-log probabilities of all tokens at each position of a sentence, in order.
 
         Args:
-            tokens: As `encode` gives them, (tokens,) int64.
+            tokens: Tokens from `encode`, (tokens,) int64.
 
         Returns:
-            Stretches of the sentence, (some tokens, vocabulary) float32. If the first token follows nothing,
-            they begin with the second.
+            Consecutive parts of the sentence, (some tokens, vocabulary) float32. If the first token has no
+            context, they begin with the second.
         """
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell tokens for people to read, each by itself."""
+        """Return the text of each token, for people."""
 
 
 @runtime_checkable
@@ -285,38 +285,38 @@ class ContinuationModel(Protocol):
     """A model that gives the probabilities of its whole vocabulary after many contexts at once."""
 
     def after_contexts(self, encoded: Encoded, batch_tokens: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield the log-probabilities of all tokens after contexts, some contexts at a time.
+        """Yield the log-probabilities of all tokens after contexts, for some contexts at a time.
 
         Args:
-            encoded: Contexts, as `encode` gives them.
-            batch_tokens: Tokens to read at once, as far as one context allows.
+            encoded: Contexts from `encode`.
+            batch_tokens: Tokens to read at once, but at least one context.
 
         Returns:
-            Places of the contexts among those encoded, and (contexts, vocabulary) float32.
+            Positions of the contexts in `encoded`, and (contexts, vocabulary) float32.
         """
 
 
 @runtime_checkable
 class CorrectingModel(TokenModel, Protocol):
-    """A model of tokens for which the sum over the tokens of a word is not the word's log-probability."""
+    """A token model in which a word's log-probability is not the sum over the word's tokens."""
 
     def corrected_logprobs(
         self, encoded: Encoded, batch_tokens: int
     ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Score every token as `token_logprobs` does, and say what is missing to each word's log-probability.
+        """Score every token like `token_logprobs`, and return a correction for each word.
 
         Returns:
-            What `token_logprobs` gives, and between the two what is added to the sum over the tokens of each
-            word, in nats, (words,); None where nothing is.
+            The results of `token_logprobs`, and between them the corrections, in nats, (words,). A correction
+            is added to the sum over the tokens of its word. None if there are none.
         """
 
 
 @runtime_checkable
 class TotalModel(Protocol):
-    """A model behind a wall: it gives one number for a sentence, and nothing of its words.
+    """An opaque model: it gives one number for a sentence, and none for its words.
 
-    A whole shard of sentences reaches it at once; batches and memory are its own affair. What needs single
-    words, such as `--score critical`, cannot be computed.
+    It receives a whole shard of sentences at once, and handles batches and memory itself. Tasks that need
+    single words, such as `--score critical`, are not available.
     """
 
     card: ModelCard
@@ -327,13 +327,13 @@ class TotalModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model answers to the question which of two sentences is better.
+    """A model's answer to the question which of two sentences is better.
 
     Attributes:
-        text: The answer itself; `tseval.questions.answers` says what it means.
-        logprobs: Log-probabilities of the answers 1 and 2, in nats; None for what the model does not give.
-        model: Name of the model as its server gives it; None at hand.
-        date: Day of the answer of a server, `2026-11-29` (UTC); None at hand.
+        text: The answer; `tseval.questions.answers` interprets it.
+        logprobs: Log-probabilities of the answers 1 and 2, in nats; None if the model does not give them.
+        model: Name of the model, as its server gives it; None for a local model.
+        date: Day of a server's answer, `2026-11-29` (UTC); None for a local model.
     """
 
     text: str
@@ -344,18 +344,18 @@ class Answer:
 
 @runtime_checkable
 class AnswerModel(Protocol):
-    """A model that only answers: it says which of two sentences is better, and nothing of probabilities.
+    """A model that only answers which of two sentences is better, and gives no probabilities.
 
-    Every pair of a suite reaches it twice, in both orders.
+    It receives every pair of a suite twice, in both orders.
     """
 
     card: ModelCard
 
     def answers(self, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Answer]]:
-        """Yield the place of a question and its answer, in any order, as soon as each is known.
+        """Yield the position of each question and its answer, in any order, as soon as it is known.
 
         Args:
-            questions: The first and the second sentence of each.
+            questions: The first and the second sentence of each question.
         """
 
 
@@ -363,7 +363,7 @@ class AnswerModel(Protocol):
 WordModel = SentenceModel | RecurrentModel | TokenModel
 Model = WordModel | TotalModel | AnswerModel
 
-# What an object needs for each protocol; the nearest one is named to whoever has forgotten a part.
+# Required attributes of each protocol; if some are missing, the error names the most similar protocol.
 PROTOCOL_PARTS = {
     SentenceModel: ("card", "word_logprobs"),
     TotalModel: ("card", "sentence_logprobs"),
@@ -374,18 +374,18 @@ PROTOCOL_PARTS = {
 
 
 def current(model: Model) -> Model:
-    """Return a model as its weights are now: each evaluation and call of `surprisals` begins with this."""
+    """Return a model with its current weights; every evaluation and call of `surprisals` begins with this."""
     return model.with_current_weights() if isinstance(model, ChangingModel) else model
 
 
 def recarded(card: ModelCard, now: ModelCard) -> ModelCard:
-    """Return the card of a model after its weights changed: what its owner wrote on the card stays."""
+    """Return the card of a model after its weights changed; what its owner wrote on the card stays."""
     protocol = {**card.protocol, **now.protocol}
     return replace(card, fingerprint=now.fingerprint, protocol=protocol, details=now.details)
 
 
 def refuse_no_model(candidate: object, what: str) -> None:
-    """Refuse an object of no protocol: say what it lacks to be the model that it resembles most."""
+    """Refuse an object without a protocol, and list what it lacks of the most similar one."""
     if isinstance(candidate, type):
         raise ModelError(
             f"{what} is the class {candidate.__name__} itself, but tseval needs an object of this class.\n"
@@ -406,22 +406,22 @@ def refuse_no_model(candidate: object, what: str) -> None:
     )
 
 
-# How far above zero rounding may lift a log-probability, in nats: what `tseval check-model` allows as well.
+# Log-probabilities above 0 by rounding are accepted up to this, in nats; `tseval check-model` does the same.
 ABOVE_ZERO = 1e-3
-NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though they have a length
+NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, Set)  # not lists, although they have a length
 USUAL = frozenset({float, int, np.float32, np.float64})
 
 
 def wrong_output(problem: str) -> ModelError:
-    """Make the error about something that a model's own code returns."""
+    """Make the error for a wrong return value of a model's code."""
     return ModelError(
         f"{problem}.\n  Correct the code of the model. To find all such mistakes: tseval check-model MODEL"
     )
 
 
 def check_list(given: object, who: str, what: str) -> list[object]:
-    """Make a list of what should be one: a list, a tuple, an array of one dimension or more."""
-    # A tensor may lie on a device or hang on a graph: whoever has one makes a list of it.
+    """Convert a list, a tuple or an array of at least one dimension to a list; refuse anything else."""
+    # A tensor may be on a device or part of a graph, so its owner must convert it.
     is_tensor = type(given).__module__.partition(".")[0] == "torch"
     is_list = isinstance(given, Sized) and isinstance(given, Iterable) and not isinstance(given, NO_LISTS)
     if not is_list or is_tensor or (isinstance(given, np.ndarray) and given.ndim == 0):
@@ -431,7 +431,7 @@ def check_list(given: object, who: str, what: str) -> list[object]:
 
 
 def as_numbers(given: object, who: str, what: str) -> np.ndarray:
-    """Make an array of what should be a list of numbers of any numeric type, (n,) float64."""
+    """Convert a list of numbers of any numeric type to an array, (n,) float64; refuse anything else."""
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuf":
         return given.astype(np.float64)
     values = check_list(given, who, what)
@@ -451,7 +451,7 @@ def as_numbers(given: object, who: str, what: str) -> np.ndarray:
 
 
 def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
-    """Make sure of an array of numbers, one for each of n words or tokens."""
+    """Check that a value is an array of n numbers, one for each word or token."""
     if not isinstance(given, np.ndarray):
         raise wrong_output(f"{who} returned {_kind(given)}, but must return a NumPy array of {what}")
     if given.dtype.kind not in "iuf" or given.shape != (n,):
@@ -463,7 +463,7 @@ def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
 
 
 def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> None:
-    """Refuse encoded sentences whose parts do not belong to the sentences, or to each other."""
+    """Refuse encoded sentences whose parts do not match the sentences or each other."""
     what = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
     if not isinstance(encoded, Encoded):
         raise wrong_output(
@@ -504,9 +504,9 @@ def refuse_above_zero(scored: pa.Table, who: str) -> None:
 
 
 def refuse_no_logprobs(logprobs: np.ndarray, counts: np.ndarray, sentences: pa.StringArray, who: str) -> None:
-    """Refuse log-probabilities of tokens, (tokens,), that are not finite, or above zero.
+    """Refuse log-probabilities of tokens, (tokens,), that are not finite, or above 0.
 
-    `counts` are the numbers of tokens of each sentence.
+    `counts` is the number of tokens of each sentence.
     """
     wrong = np.flatnonzero(~((logprobs <= ABOVE_ZERO) & np.isfinite(logprobs)))
     if not len(wrong):
@@ -518,7 +518,7 @@ def refuse_no_logprobs(logprobs: np.ndarray, counts: np.ndarray, sentences: pa.S
 
 @contextmanager
 def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
-    """Turn an error out of a model's own code into one message: what it raised, where, on which sentences."""
+    """Turn an error in a model's code into one message: the error, its place, and the sentences."""
     try:
         yield
     except (TsevalError, MemoryError):
@@ -535,7 +535,7 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
 
 
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
-    """Say that a log-probability is infinite, or no number."""
+    """Make the error for a log-probability that is infinite or not a number."""
     return wrong_output(
         f"{who} returned the log-probability {value} for the sentence "
         f"{quoted_text(without_context(sentence))}, but the "

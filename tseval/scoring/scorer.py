@@ -1,4 +1,4 @@
-"""What every scorer does: scores shards of sentences with one model, by the protocol that it offers."""
+"""The base class of scorers, which score shards of sentences with one model."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def check_lengths(sentences: pa.StringArray) -> None:
-    """Refuse sentences that are whole texts: to score one would take minutes."""
+    """Refuse sentences that are whole texts, because scoring one takes minutes."""
     if (row := first_too_long(sentences)) >= 0:
         text = str(sentences[row])
         problem = f"a sentence of {len(text):,} characters is too long"
@@ -54,12 +54,12 @@ def check_lengths(sentences: pa.StringArray) -> None:
 
 
 class Scorer(ABC):
-    """Scores shards of sentences with one model; remembers how much fitted into memory.
+    """A scorer of shards of sentences with one model, which remembers the batch size that fits into memory.
 
     Attributes:
         gives_words: Whether the log-probabilities of single words are known.
-        only_answers: Whether the model answers questions, and gives no log-probabilities of sentences.
-        unreadable: What the sentences are that the model does not read.
+        only_answers: Whether the model only answers questions, and gives no log-probabilities of sentences.
+        unreadable: Description of sentences that the model cannot read, for messages.
         reads_any_length: Whether the model reads texts in windows.
         n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
     """
@@ -72,7 +72,7 @@ class Scorer(ABC):
         self.model = model
         self.n_contexts = 0
         self._memory = memory
-        noted = getattr(model, "warnings", None)  # any model may have some; it may grow
+        noted = getattr(model, "warnings", None)  # optional; the list may grow
         self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
         self._bounded = model if isinstance(model, BoundedModel) else None
@@ -83,21 +83,21 @@ class Scorer(ABC):
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the results should know: what the model has to say, then the shortages."""
+        """Warnings for users of the results: those of the model, then those about memory."""
         return [*self._noted, *self._memory.shortages]
 
     def add_warning(self, warning: str) -> None:
-        """Tell a reader of the results one thing more."""
+        """Add a warning for users of the results."""
         self._noted.append(warning)
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
-        """Refuse sentences that are too long, or that the model does not read, before anything is scored."""
+        """Refuse sentences that are too long, or that the model cannot read, before scoring starts."""
         check_lengths(sentences)
         if self._particular is not None:
             self._particular.check_sentences(sentences)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads, (sentences,) bool."""
+        """Return which sentences are too long for the model, (sentences,) bool."""
         if self._bounded is None:
             return np.zeros(len(sentences), dtype=np.bool_)
         is_too_long = np.asarray(self._bounded.too_long(sentences))
@@ -110,18 +110,17 @@ class Scorer(ABC):
         return is_too_long
 
     def check_symbols(self, asks: Asks) -> None:
-        """Refuse to ask a model that cannot be asked about symbols, or does not know them."""
+        """Refuse questions about symbols if the model cannot answer them, or does not know the symbols."""
         raise self._cannot_be_asked()
 
     def score(self, sentences: pa.StringArray) -> pa.Table:
         """Score one shard of distinct, sorted sentences.
 
         Returns:
-            One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
-            `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
-            `n_unknown`; where words were corrected, `pieces` too (nats, float32, what they were before), and
-            `logprob` is the sum over these; and `unscored`, its first token, if the model scores none of the
-            first tokens.
+            One row per sentence, in order: `sentence`, `seen` (its words as the model sees them), `logprob`
+            (nats, float64, the sum over its words), `words` (nats, float32, one per word), and `n_unknown`.
+            If words were corrected, `pieces` has their uncorrected values (nats, float32), and `logprob` is
+            the sum of these. If the model does not score first tokens, `unscored` has the first token.
         """
         encoded, logprobs, corrections = self.score_words(sentences)
         words = sum_pieces(encoded, logprobs)
@@ -130,9 +129,10 @@ class Scorer(ABC):
         return with_unscored(table, encoded) if unscored else table
 
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
-        """Score every token, as `score_tokens` does, and say what is missing to the words' log-probabilities.
+        """Score every token like `score_tokens`, and return a correction for each word.
 
-        That is added to the sum over the tokens of each word, in nats, (words,); None where nothing is.
+        Corrections are added to the sum over the tokens of each word, in nats, (words,); None if there are
+        none.
         """
         return *self.score_tokens(sentences), None
 
@@ -141,17 +141,17 @@ class Scorer(ABC):
         """Score every token of distinct, sorted sentences.
 
         Returns:
-            What the model sees, and the log-probability of each of its tokens (of each word, for a model
-            without tokens of its own), (tokens,) float32, in nats.
+            The encoded sentences, and the log-probability of each token (of each word, if the model has no
+            tokens), (tokens,) float32, in nats.
         """
 
     def encode_ahead(self, sentences: pa.StringArray, thread: Executor) -> None:
-        """Begin to encode sentences that will be scored next, if the model allows that while it scores."""
+        """Start to encode the sentences of the next call, if the model can do this during scoring."""
         if self._aside:
             self._ahead[id(sentences)] = thread.submit(self._encode, sentences)
 
     def encoded(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the model's vocabulary."""
+        """Encode sentences with the model's vocabulary."""
         ahead = self._ahead.pop(id(sentences), None)
         return self._encode(sentences) if ahead is None else ahead.result()
 
@@ -163,19 +163,19 @@ class Scorer(ABC):
         )
 
     def token_texts(self, encoded: Encoded) -> list[str]:
-        """Spell the tokens of encoded sentences for people to read, (tokens,): words as they are seen."""
+        """Return the text of the tokens of encoded sentences, (tokens,): words as the model sees them."""
         return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
 
     def token_keys(self, encoded: Encoded) -> list[str]:
-        """Name the tokens of encoded sentences as unigrams do, (tokens,)."""
+        """Name the tokens of encoded sentences in the form of the unigrams, (tokens,)."""
         return self.token_texts(encoded)
 
     def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
-        """Score one shard of distinct, sorted sentences, and ask what is asked inside them.
+        """Score one shard of distinct, sorted sentences, and answer the questions inside them.
 
         Returns:
-            What `score` gives, and for every word `right` and `wrong`, what `Asks.compare` gives for
-            the ask before it (nats, float64, null where there is none).
+            The columns of `score`, and for every word `right` and `wrong`: the result of `Asks.compare` for
+            the question before it (nats, float64, null if there is none).
         """
         raise self._cannot_be_asked()
 
@@ -183,9 +183,9 @@ class Scorer(ABC):
         """Score one shard of distinct, sorted contexts, and words after each of them.
 
         Returns:
-            What `score` gives, and for every context `forms`, the log-probability of each word after it
-            (nats, float32), and `before`, the probability of all that is more probable; null for unknown
-            words, and `before` also where the model does not give the probabilities of its whole vocabulary.
+            The columns of `score`, and for every context `forms`, the log-probability of each word after it
+            (nats, float32), and `before`, the total probability of all more probable tokens. Both are null
+            for unknown words; `before` also if the model does not give its whole distribution.
         """
         table = self.score(contexts)
         words = FormWords.of(self._encode, self.card, str(contexts[0]), asked.words)
@@ -215,7 +215,7 @@ class Scorer(ABC):
         return forms_table(table, logprobs, before, known)
 
     def _note_forms(self, asked: AskedForms, words: FormWords, known: np.ndarray) -> None:
-        """Say how many words are not compared, or are slow to score, because they have several pieces."""
+        """Warn about words that are left out, or are slow to score, because they have several pieces."""
         several = int((words.known & ~words.single).sum())
         if not several:
             return

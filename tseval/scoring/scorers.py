@@ -1,4 +1,4 @@
-"""One scorer for each protocol that a model may offer; `scorer_for` finds it."""
+"""One scorer for each protocol of models; `scorer_for` chooses the scorer."""
 
 from __future__ import annotations
 
@@ -50,22 +50,25 @@ if TYPE_CHECKING:
     from tseval.scoring.trie import Trie
 
 
-# Log-probabilities of alternatives held at once.
+# Log-probabilities of alternatives in memory at once.
 ALTERNATIVES = 2**16
 
 
 def ask(
     model: RecurrentModel, trie: Trie, asks: Asks, asked: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Score every node of a trie, and find out what is asked after its contexts.
+    """Score every node of a trie, and answer the questions after its contexts.
 
     Args:
-        asked: For every node, what is asked after its context, -1 for nothing, (nodes,); never two different
-            things after the same context.
+        model: The model.
+        trie: The trie.
+        asks: The questions and their symbols.
+        asked: For every node, the question after its context, -1 for none, (nodes,). All nodes after the same
+            context have the same question or none.
 
     Returns:
-        For every node its log-probability, float32; and, as `Asks.compare` gives them, the two numbers of
-        what is asked after its context, not a number where nothing is. (nodes,) each.
+        For every node its log-probability, float32, and the two numbers from `Asks.compare` for the question
+        after its context, NaN if there is none. (nodes,) each.
     """
     symbols = model.encode(pa.array(asks.symbols, pa.string())).tokens
     logprobs = np.empty(len(asked), dtype=np.float32)
@@ -86,9 +89,9 @@ def ask(
 
 
 def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answers: np.ndarray) -> None:
-    """Refuse answers, (words,), that are not finite: comparing them would decide nothing.
+    """Refuse infinite answers, (words,), because a comparison with them would decide nothing.
 
-    `asked` holds for each sentence what is asked before each word, -1 for nothing, (words,).
+    `asked` holds for each sentence the question before each word, -1 for none, (words,).
     """
     wrong = np.flatnonzero((np.concatenate(asked) >= 0) & ~np.isfinite(answers))
     if len(wrong):
@@ -106,12 +109,12 @@ def _encoded_by(model: RecurrentModel | TokenModel, sentences: pa.StringArray) -
     return encoded
 
 
-# Memory for the states of two neighbouring levels of a trie.
+# Memory for the states of two consecutive levels of a trie.
 STATE_BYTES = 384 * 2**20
 
 
 class RecurrentScorer(Scorer):
-    """Scores with a model whose state after a prefix can be kept."""
+    """A scorer with a model whose state after a prefix can be stored."""
 
     def __init__(self, model: RecurrentModel) -> None:
         super().__init__(model, Memory(max(1, STATE_BYTES // (2 * model.row_bytes)), "sentences"))
@@ -142,7 +145,7 @@ class RecurrentScorer(Scorer):
 
     @torch.inference_mode()
     def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
-        """Ask after contexts while they are there."""
+        """Answer the questions after contexts while their states are in memory."""
         self.check_symbols(asked.asks)
         encoded = self.encoded(sentences)
         before = np.concatenate(asked.before)
@@ -168,10 +171,10 @@ class RecurrentScorer(Scorer):
     def _by_tries(
         self, encoded: Encoded, score: Callable[[Trie, slice], np.ndarray], roots: np.ndarray | None = None
     ) -> np.ndarray:
-        """Score the nodes of a trie for each part that fits into memory; give what words get, (words, ...).
+        """Score the tries of parts that fit into memory, and return the values of all words, (words, ...).
 
-        `score` gives a number, or several, for each node of a trie, told which sentences it is made of.
-        `roots` is the text that each sentence stands behind, (sentences,).
+        `score` gets a trie and the range of its sentences, and returns one or several numbers per node.
+        `roots` is the number of the text before each sentence, (sentences,).
         """
         starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
 
@@ -186,12 +189,12 @@ class RecurrentScorer(Scorer):
         return self._memory.in_parts(len(encoded.lengths), part)
 
 
-# Sentences that a model gets at a time.
+# Sentences in one call of a model.
 BATCH = 64
 
 
 class SentenceScorer(Scorer):
-    """Scores with a model that gives the log-probabilities of the words of sentences, and no more."""
+    """A scorer with a model that gives only the log-probabilities of the words of sentences."""
 
     def __init__(self, model: SentenceModel) -> None:
         super().__init__(model, Memory(BATCH, "sentences"))
@@ -199,7 +202,7 @@ class SentenceScorer(Scorer):
 
     @torch.inference_mode()
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
-        """Return the model sentences sorted by length; the tokens are words."""
+        """Pass the sentences to the model, sorted by length; the tokens are words."""
         refuse_empty(sentences)
         encoded, texts = self._encode(sentences), _texts_of(sentences)
         lengths = encoded.lengths
@@ -235,11 +238,11 @@ class SentenceScorer(Scorer):
                     f"{who} returned {len(row)} log-probabilities, but there are {len(text.split())} words "
                     f"in {quoted_text(text)}"
                 )
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and told with its sentence
+        with np.errstate(over="ignore"):  # overflow becomes infinite, which is reported with its sentence
             return np.concatenate(words).astype(np.float32)
 
     def _seen(self, sentences: pa.StringArray, texts: list[str]) -> tuple[pa.StringArray, np.ndarray]:
-        """Return sentences as the model sees them, and the unknown words of each, if it can say."""
+        """Return sentences as the model sees them, and their numbers of unknown words, if it reports them."""
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
         content = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
@@ -260,9 +263,9 @@ class SentenceScorer(Scorer):
 
 
 class TokenScorer(Scorer):
-    """Scores with a model that splits words into pieces and reads batches of tokens.
+    """A scorer with a model that splits words into pieces and reads batches of tokens.
 
-    Where single `words` matter they are corrected, if the model says by how much.
+    If single `words` matter, they are corrected, provided that the model gives corrections.
     """
 
     def __init__(self, model: TokenModel, words: bool) -> None:
@@ -272,7 +275,7 @@ class TokenScorer(Scorer):
 
     @torch.inference_mode()
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
-        """Let the model score a shard in batches small enough for memory."""
+        """Let the model score a shard in batches that fit into memory."""
         encoded = self.encoded(sentences)
         result: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
         match result:
@@ -282,7 +285,7 @@ class TokenScorer(Scorer):
 
     @torch.inference_mode()
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
-        """Let the model score tokens and correct words, if it does and words matter."""
+        """Let the model score tokens and correct words, if it can and words matter."""
         model = self._correcting
         if model is None:
             return super().score_words(sentences)
@@ -314,16 +317,16 @@ class TokenScorer(Scorer):
         return _encoded_by(self._model, sentences)
 
     def token_keys(self, encoded: Encoded) -> list[str]:
-        """Name the pieces by their numbers: what two pieces are spelt like may be the same."""
+        """Name the pieces by their ids, because two pieces may have the same text."""
         return [str(token) for token in encoded.tokens.tolist()]
 
     def token_texts(self, encoded: Encoded) -> list[str]:
-        """Spell the pieces."""
+        """Return the text of the pieces."""
         return self._model.token_texts(encoded.tokens)
 
 
 def _texts_of(sentences: pa.StringArray) -> list[str]:
-    """Return sentences to a model that counts their words: a space parts also what is written without one."""
+    """Return sentences with a space at every word boundary, so that a model can count the words."""
     return [str(text).replace(BOUNDARY, " ") for text in sentences.to_pylist()]
 
 
@@ -332,7 +335,7 @@ def _named(sentences: pa.StringArray) -> str:
 
 
 class TotalScorer(Scorer):
-    """Scores with a model that says nothing of words; batches and memory are its own affair."""
+    """A scorer with a model that gives no scores of words, and handles batches and memory itself."""
 
     gives_words = False
 
@@ -342,7 +345,7 @@ class TotalScorer(Scorer):
 
     @torch.inference_mode()
     def score(self, sentences: pa.StringArray) -> pa.Table:
-        """Let the model score the whole shard; `words` are null."""
+        """Let the model score the whole shard; `words` is null."""
         refuse_empty(sentences)
         texts = [without_boundaries(str(text)) for text in sentences.to_pylist()]
         content = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
@@ -360,11 +363,11 @@ class TotalScorer(Scorer):
         )
 
     def inflect(self, contexts: pa.StringArray, asked: AskedForms) -> pa.Table:
-        """Refuse: nothing is known of words after a context."""
+        """Refuse: the model gives no scores of words after a context."""
         self.score_tokens(contexts)
 
     def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
-        """Refuse: nothing is known of tokens."""
+        """Refuse: the model gives no scores of tokens."""
         raise ModelError(
             f"{self.card.name} gives only one log-probability for a whole sentence, but tseval needs one "
             "for each word here.\n"
@@ -373,11 +376,10 @@ class TotalScorer(Scorer):
 
 
 def scorer_for(model: object, *, words: bool = False) -> Scorer:
-    """Return the scorer of a model, the one of the richest protocol that it offers.
+    """Return the scorer for the most informative protocol that a model has.
 
-    Where single `words` matter and a model splits them into pieces, the numbers of words are probabilities,
-    at the cost of a little more computing; else they are sums over pieces, which is all that whole sentences
-    need.
+    If single `words` matter and a model splits them into pieces, the numbers of words are probabilities,
+    which costs a little more time. Otherwise they are sums over pieces, which suffice for whole sentences.
     """
     if isinstance(model, RecurrentModel):
         return RecurrentScorer(model)

@@ -1,4 +1,4 @@
-"""Softmax over large vocabularies, a tile of the output layer at a time."""
+"""Softmax over large vocabularies, computed in tiles of the output layer."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials
-# (2**20 measured fastest of 2**17 to 2**23, 95% of the speed of the product alone); a GPU wants large ones.
+# Logits in memory at once. On a CPU, a tile stays in the cache between product and exponentials (2**20 was
+# the fastest of 2**17 to 2**23, with 95% of the speed of the product alone). A GPU needs large tiles.
 TILE_LOGITS = {"cpu": 2**20}
 LOGITS_ON_ACCELERATOR = 2**26
-# Faster products leave a larger share to the exponentials: their tile fits into the second cache.
+# With faster products, exponentials take a larger share of the time; this tile fits into the level-2 cache.
 BFLOAT16_TILE = 2**18
 LOG2_E = math.log2(math.e)
-# Logits computed for each that is asked for, from which on single dot products are quicker.
+# Factor between all logits and the needed ones from which single dot products are faster.
 DENSE = 4
 
 
 def _tiles(
     hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None, width: int | None = None
 ) -> Iterator[tuple[int, Tensor]]:
-    """Yield the logits of a tile of the vocabulary at a time, (rows, words), with its first word id.
+    """Yield the logits of the vocabulary tile by tile, (rows, words), with the id of the first word.
 
-    Tiles have so many words, or what suits the device.
+    Tiles have `width` words, or a number that suits the device.
     """
     at_once = TILE_LOGITS.get(hidden.device.type, LOGITS_ON_ACCELERATOR)
     inputs, least = hidden, 1
@@ -49,14 +49,14 @@ def _tiles(
 
 
 def log_normaliser(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None) -> Tensor:
-    """Logarithm of the softmax's denominator, log Σ_v exp(w_v · h + b_v), for every row.
+    """Return the logarithm of the softmax's denominator, log Σ_v exp(w_v · h + b_v), for every row.
 
-    The sum runs over tiles of the vocabulary, each scaled by its own maximum, so that nothing overflows.
+    The sum is computed in tiles of the vocabulary, each scaled by its maximum, so that nothing overflows.
 
     Args:
         hidden: Outputs of the last layer, (rows, hidden).
-        weight: Output matrix, (vocabulary, hidden); each tile is brought to the type of `hidden`. With one in
-            bfloat16 the operands are rounded, and nothing else.
+        weight: Output matrix, (vocabulary, hidden); each tile is converted to the type of `hidden`. With a
+            `NarrowMatrix`, only the operands are rounded.
         bias: (vocabulary,), or None.
 
     Returns:
@@ -68,13 +68,13 @@ def log_normaliser(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor |
 def log_sums(
     hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None, parts: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the same logarithm, and that of the sum over parts of the vocabulary only.
+    """Return the same logarithm, and that of the sums over parts of the vocabulary.
 
-    A part costs one more product with exponentials that are there already: `parts` is 1 where a word belongs
-    to it, else 0, (parts, vocabulary), in the type of `hidden`.
+    A part costs one more product with exponentials that are known already. `parts` is 1 if a word belongs to
+    the part, otherwise 0, (parts, vocabulary), in the type of `hidden`.
 
     Returns:
-        (rows,), the same to the bit whatever the parts, and (rows, parts); in the type of `hidden`.
+        (rows,), bit-identical for all `parts`, and (rows, parts); in the type of `hidden`.
     """
     if hidden.device.type == "cuda" and not len(parts):
         return _log_sums_by_rows(hidden, weight, bias), hidden.new_empty(len(hidden), 0)
@@ -87,16 +87,17 @@ def log_sums(
     return total, shares
 
 
-# Words in a tile whose log-softmax CUDA computes in one pass: more take three. Of few rows a tile has more,
-# up to so many logits, or most of the time would go into starting the work.
+# Up to this many words, CUDA computes the log-softmax of a tile in one pass, for more in three. With few
+# rows, a tile has more words, up to this many logits, because otherwise launching kernels takes most of the
+# time.
 ONE_PASS, ONE_TILE = 1_024, 2**23
 
 
 def _log_sums_by_rows(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None) -> Tensor:
     """Return the logarithm of sums of exponentials on CUDA, (rows,).
 
-    A tile's is the difference between any logit and its log-probability within the tile. So one pass over the
-    logits does what takes four otherwise: on an H200 2.4 ms, not 5.1, for 8,192 rows of 50,257 words.
+    For a tile, it is the difference between any logit and its log-probability within the tile. So one pass
+    over the logits replaces four: on an H200, 2.4 ms instead of 5.1 for 8,192 rows of 50,257 words.
     """
     width = max(ONE_PASS, ONE_TILE // max(1, len(hidden)) // BLOCK * BLOCK)
     tiles = (logits for _, logits in _tiles(hidden, weight, bias, width))
@@ -107,29 +108,29 @@ def _log_sums_by_rows(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tenso
 def log_sum_exp_(logits: Tensor) -> Tensor:
     """Return log Σ_v exp(logit_v), (rows, words) to (rows,), without overflow; the logits are overwritten.
 
-    In place, because memory as large as the logits takes longer to get than to fill.
+    Allocating more memory of this size takes longer than filling it.
     """
     return log_sums_exp_(logits, logits.new_empty(0, logits.shape[1]))[0]
 
 
 def log_sums_exp_(logits: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the same, and the same of parts of the words, (parts, words); (rows,) and (rows, parts)."""
+    """Return the same for all words, (rows,), and for `parts`, (parts, words), as (rows, parts)."""
     return _log_sums_of(*_scale_(logits), parts)
 
 
 def _log_sums_of(scaled: Tensor, top: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum exponentials that were scaled by the maximum of their row, all and by parts."""
+    """Sum exponentials that were scaled by the maximum of their row, in total and by parts."""
     return scaled.sum(1).log_().add_(top), (scaled @ parts.t()).log_().add_(top[:, None])
 
 
 def _scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return exp(logit - maximum) in place of the logits, and the maximum of each row."""
+    """Overwrite the logits with exp(logit - maximum), and return these and the maximum of each row."""
     top = logits.amax(1)
     return logits.sub_(top[:, None]).exp_(), top
 
 
 def _quick_scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Do what `_scale_` does, by powers of 2, which PyTorch computes in a quarter of the time.
+    """Compute `_scale_` with powers of 2, which takes PyTorch a quarter of the time.
 
     The last digits differ.
     """
@@ -138,16 +139,16 @@ def _quick_scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def of_length(parts: Tensor, n_words: int) -> Tensor:
-    """Cut parts of a vocabulary, (parts, words), or fill them up with words that belong to none."""
+    """Cut or extend parts of a vocabulary, (parts, words), to `n_words`; new words belong to no part."""
     return nn.functional.pad(parts, (0, n_words - parts.shape[1]))
 
 
 def log_shares(chosen: Tensor, rows: Tensor, total: Tensor, sums: Tensor) -> Tensor:
-    """Lay the log-probabilities of words beside those of parts of the vocabulary in their place.
+    """Return log-probabilities of words, followed by those of parts of the vocabulary at their positions.
 
     Args:
         chosen: Logits of the words, (words,).
-        rows: Which row each word follows, (words,).
+        rows: Row before each word, (words,).
         total: Logarithm of the softmax's denominator, (rows,).
         sums: The same over each part, (rows, parts).
 
@@ -158,7 +159,7 @@ def log_shares(chosen: Tensor, rows: Tensor, total: Tensor, sums: Tensor) -> Ten
 
 
 def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Most probable word for every row, the first of equals: (rows, hidden) to word ids (rows,)."""
+    """Return the most probable word for every row, the first of equals: (rows, hidden) to ids (rows,)."""
     top = hidden.new_full((len(hidden),), float("-inf"))
     best = torch.zeros(len(hidden), dtype=torch.int64, device=hidden.device)
     for first, logits in _tiles(hidden, weight, bias):
@@ -169,9 +170,9 @@ def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def pair_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, rows: Tensor, words: Tensor) -> Tensor:
-    """Logits of words after rows: (rows, hidden), row numbers and word ids (pairs,) to (pairs,).
+    """Return logits of words after rows: (rows, hidden), row numbers and word ids (pairs,) to (pairs,).
 
-    Where many of all words are asked for, one matrix product is quicker than a dot product for each pair.
+    If many of all logits are needed, one matrix product is faster than a dot product for each pair.
     """
     if len(hidden) * len(weight) > DENSE * len(rows):
         return chosen_logits(hidden[rows], weight, bias, words)
@@ -181,7 +182,7 @@ def pair_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, rows: Tenso
 
 
 def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor) -> Tensor:
-    """Logit of one word for every row: (rows, hidden), word ids (rows,) to (rows,)."""
+    """Return the logit of one word for every row: (rows, hidden), word ids (rows,) to (rows,)."""
     logits = (hidden * weight[words]).sum(1)
     return logits if bias is None else logits + bias[words]
 
@@ -189,10 +190,10 @@ def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Te
 def bfloat16_logprobs(
     hidden: Tensor, layer: nn.Linear, low: NarrowMatrix, rows: Tensor, words: Tensor
 ) -> Tensor:
-    """Log-probabilities of words after rows, with the products of the normaliser in bfloat16.
+    """Return log-probabilities of words after rows, with the normaliser's products in bfloat16.
 
-    The logit of the word itself is exact, in the normaliser too, where its rounded one is taken out: so no
-    words tie by rounding, the rounding of a probable word cancels, and no probability exceeds 1.
+    The logit of the word itself is exact. In the normaliser, its rounded logit is replaced by the exact one.
+    So no words tie by rounding, the rounding of a probable word cancels, and no probability exceeds 1.
 
     Args:
         hidden: Outputs of the last layer, (rows, hidden), float32.

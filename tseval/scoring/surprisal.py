@@ -1,4 +1,4 @@
-"""Surprisal, token by token and word by word, for programs and for people."""
+"""Surprisal of tokens and words, as data and as text output."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Token:
     """One token of a sentence.
 
     Attributes:
-        word: Position of the word that it belongs to, from 0.
-        text: That word, as it was given.
-        token: The token, as the model sees it; of an unknown word `<unk>`.
-        surprisal: In nats; None for a first token that follows nothing, so that no probability is known.
+        word: Position of its word, from 0.
+        text: That word, as given.
+        token: The token, as the model sees it; `<unk>` for an unknown word.
+        surprisal: In nats; None for a first token without context, whose probability is unknown.
     """
 
     word: int
@@ -61,20 +61,20 @@ def surprisals(
 ) -> list[list[Token]]:
     """Compute the surprisal of every token of some sentences; equal sentences are scored once.
 
-    For a masked language model these are the terms of the pseudo-log-likelihood, which sees the words
-    behind as well.
+    For a masked language model, these are the terms of the pseudo-log-likelihood, which also uses the words
+    after the token.
 
     Args:
-        model: As `tseval.load_model` gives it.
+        model: A model from `tseval.load_model`.
         sentences: Tokenised text, words separated by spaces; nothing is added to it.
-        progress: Called with the numbers of distinct sentences done and of all.
+        progress: Called with the number of finished distinct sentences and of all.
 
     Returns:
         The tokens of each sentence.
 
     Raises:
-        LimitError: If a sentence has more characters than are scored.
-        ModelError: If a sentence has no words, or cannot be scored.
+        LimitError: A sentence has too many characters.
+        ModelError: A sentence has no words, or cannot be scored.
     """
     return _found(scorer_for(current(model)), _tokens, sentences, progress)
 
@@ -82,23 +82,23 @@ def surprisals(
 def word_surprisals(
     model: Model, sentences: Sequence[str], progress: Callable[[int, int], None] | None = None
 ) -> list[list[Token]]:
-    """Compute the surprisal of every word: of a word of several tokens not always the sum over these.
+    """Compute the surprisal of every word, which is not always the sum over its tokens.
 
-    Where a model's tokenizer marks how words begin, its tokens also begin longer words, and the sum is
-    corrected (`tseval.pretrained.word_probabilities`). It takes and raises what `surprisals` does.
+    If a model's tokenizer marks the beginnings of words, its tokens also begin longer words, and the sum is
+    corrected (`tseval.pretrained.word_probabilities`). Arguments and errors are those of `surprisals`.
 
     Returns:
-        The words of each sentence; a word with an unknown part has an unknown surprisal.
+        The words of each sentence. If the surprisal of a part is unknown, so is that of the word.
     """
     return _found(scorer_for(current(model), words=True), _words, sentences, progress)
 
 
 @dataclass(frozen=True, slots=True)
 class NextToken:
-    """What a model expects in the place of a token.
+    """A model's expectation at the position of a token.
 
     Attributes:
-        entropy: Of the distribution over all tokens, in nats.
+        entropy: Entropy of the distribution over all tokens, in nats.
         best: The most probable tokens, each with its probability.
     """
 
@@ -107,12 +107,12 @@ class NextToken:
 
 
 def next_tokens(model: Model, sentences: Sequence[str], top: int = 0) -> list[list[NextToken | None]]:
-    """Say what a model expects before each token of some sentences: entropy, and the `top` best tokens.
+    """Return a model's expectation at each token of some sentences: entropy, and the `top` best tokens.
 
-    The tokens are those of `surprisals`; None stands for a first token that follows nothing.
+    The tokens are those of `surprisals`. The value for a first token without context is None.
 
     Raises:
-        ModelError: The model gives no probabilities but those of the tokens that are there.
+        ModelError: The model gives only the probabilities of the actual tokens.
     """
     model = current(model)
     scorer = scorer_for(model)
@@ -147,7 +147,7 @@ def _found(
     sentences: Sequence[str],
     progress: Callable[[int, int], None] | None,
 ) -> list[list[Token]]:
-    """Score distinct sentences shard by shard, and give each the tokens of its like."""
+    """Score distinct sentences shard by shard, and return the tokens of each given sentence."""
     distinct = pa.array(sorted(set(sentences)), pa.string())
     if not scorer.reads_any_length:
         check_lengths(distinct)
@@ -184,9 +184,9 @@ def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
 
 
 def _share_pieces(scorer: Scorer, encoded: Encoded, sentences: pa.StringArray) -> np.ndarray:
-    """Tell which words have a piece in common with another, so that their surprisal is unknown, (words,).
+    """Return which words share a piece with another word, so that their surprisal is unknown, (words,).
 
-    Where there are such, the model's warnings say so.
+    If there are any, a warning is added to the model's warnings.
     """
     unfinished = unfinished_words(pa.table({"sentence": sentences, "seen": encoded.seen}))
     if unfinished.any() and SHARED_PIECES not in scorer.warnings:
@@ -204,7 +204,7 @@ SHARED_PIECES = (
 def _gathered(
     scorer: Scorer, sentences: pa.StringArray, encoded: Encoded, logprobs: np.ndarray
 ) -> Iterator[list[Token]]:
-    """Spell scored tokens, and gather those of each sentence."""
+    """Make the tokens of each sentence from log-probabilities."""
     refuse_no_logprobs(logprobs, encoded.token_counts, sentences, scorer.card.name)
     pieces, spelt = pieces_of(encoded), scorer.token_texts(encoded)
     unscored = scorer.card.protocol.get("first_token") == "unscored"
@@ -222,7 +222,7 @@ def _gathered(
 
 
 def _joined(parts: Sequence[Token], correction: float, unknown: Unknown) -> Token:
-    """Make one token of the tokens of a word; of a word with an unknown part it is `<unk>`."""
+    """Combine the tokens of a word into one; a word with an unknown part becomes `<unk>`."""
     values = [part.surprisal for part in parts]
     total = None if None in values else float(np.sum(cast("list[float]", values))) - correction
     spelt = UNKNOWN if unknown_words(parts, unknown) else " ".join(part.token for part in parts)
@@ -230,7 +230,7 @@ def _joined(parts: Sequence[Token], correction: float, unknown: Unknown) -> Toke
 
 
 def unknown_words(tokens: Sequence[Token], unknown: Unknown) -> Counter[str]:
-    """Count the words of a sentence that the model does not know."""
+    """Count the unknown words of a sentence."""
     words = {token.word: token.text for token in tokens if unknown.is_unknown(token.text, token.token)}
     return Counter(text.lower() if unknown.lowercase else text for text in words.values())
 
@@ -255,10 +255,11 @@ def as_rows(
     """Write one row per token, as `tsv` with a header or as `jsonl`; unknown surprisal is empty, or null.
 
     Args:
-        names: Of the sentences.
+        names: Names of the sentences.
         sentences: Their tokens.
         form: `tsv` or `jsonl`.
-        expected: What stands before each token, of which `entropy` or `top` is `shown` in columns of its own.
+        expected: Expectations at each token.
+        shown: Expectations that get columns: `entropy`, `top`.
     """
     columns = list(SURPRISAL_COLUMNS)
     columns += [
@@ -279,7 +280,7 @@ def as_rows(
 
 
 def _best(expected: NextToken | None, form: str) -> object:
-    """Write the best tokens: for programs as a list of texts with their probabilities."""
+    """Format the best tokens; for `jsonl`, as a list of texts with their probabilities."""
     best = () if expected is None else expected.best
     if form == "jsonl":
         return [{"token": text, "probability": probability} for text, probability in best]
@@ -291,7 +292,7 @@ def _nats_and_bits(nats: float | None) -> tuple[float | None, float | None]:
 
 
 def written_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> str:
-    """Write rows as `tsv`, texts in it made plain, or as `jsonl`."""
+    """Write rows as `jsonl`, or as `tsv` without control characters in texts."""
     if form == "jsonl":
         objects = (dict(zip(columns, row, strict=True)) for row in rows)
         return "".join(json.dumps(mapping, ensure_ascii=False) + "\n" for mapping in objects)
@@ -312,8 +313,7 @@ def as_table(
     """Write one row for each row of a table, as `tsv` with a header or as `jsonl`.
 
     Args:
-        rows: Number of the row, what is said of it, and the words that are asked about: how many stand
-            before them, and how many they are.
+        rows: Number of the row, its label, the number of words before the region, and the region's length.
         sentences: Words of the sentence of each row.
         form: `tsv` or `jsonl`.
     """
@@ -332,9 +332,9 @@ def as_picture(
     expected: Sequence[Sequence[NextToken | None]] | None = None,
     shown: Sequence[str] = (),
 ) -> str:
-    """Draw a bar for each token, all to one scale, with sums below each sentence.
+    """Draw a bar for each token, all on one scale, and the sum below each sentence.
 
-    Behind the bars stands what is `shown` of what was `expected`, as `as_rows` takes it.
+    After the bars come the expectations that `shown` names, as in `as_rows`.
     """
     every = [token for tokens in sentences for token in tokens]
     largest = max((token.surprisal or 0.0 for token in every), default=0.0)
@@ -355,7 +355,7 @@ def _note(expected: NextToken | None, shown: Sequence[str]) -> str:
 
 
 def _names(tokens: Sequence[Token]) -> list[str]:
-    """Name each token: its word, and what the model sees of it where that is something else."""
+    """Name each token: its word, and its form in the model if that differs."""
     names = []
     before = None
     for token in tokens:
@@ -375,7 +375,7 @@ def _drawn(names: Sequence[str], tokens: Sequence[Token], largest: float, notes:
             drawn = f"{bar(share):{BAR}}" if note else bar(share)
             lines.append(f"{name}  {_both(token.surprisal)}  {drawn}{note and '  '}{note}".rstrip())
     total = fsum(token.surprisal for token in tokens if token.surprisal is not None)
-    known = all(token.surprisal is not None for token in tokens[1:])  # a first one may follow nothing
+    known = all(token.surprisal is not None for token in tokens[1:])  # the first one may have no context
     in_all = f"  {_both(total)}  in all" if known else "       –  in all"
     return "\n".join([*lines, f"{'':{len(names[0])}}{in_all}", ""])
 
@@ -385,6 +385,6 @@ def _both(nats: float) -> str:
 
 
 def bar(share: float) -> str:
-    """Draw a bar of a share of the full length, to an eighth of a character."""
+    """Draw a bar for a share of the full length, with a resolution of an eighth of a character."""
     eighths = round(max(0.0, share) * BAR * 8)
     return EIGHTHS[-1] * (eighths // 8) + EIGHTHS[eighths % 8].strip()

@@ -1,13 +1,13 @@
-"""Distinct prefixes as a trie, and packed for a transformer; scored sentences as rows.
+"""Tries of distinct prefixes, their layout in rows for transformers, and tables of scored sentences.
 
-A context is a prefix that is continued. In preorder, each followed by all that it begins, the
-contexts below any one of them are a contiguous range of numbers: context k is a beginning of context j
-exactly if k ≤ j < end[k]. That gives the attention mask of a row without walking the trie.
+A context is a prefix with a continuation. In preorder, the contexts below any context have consecutive
+numbers: context k is a beginning of context j exactly if k ≤ j < end[k]. This gives the attention mask of a
+row without a walk through the trie.
 
-Two layouts:
+There are two layouts:
 
-- `packed_batches`: rows of many contexts, each of which may attend to its own beginnings only;
-- `path_batches`: whole paths, as plain rows of equal length, for models that read a row from left to right.
+- `packed_batches`: rows of many contexts, each of which may attend only to its own beginnings;
+- `path_batches`: whole paths as plain rows of equal length, for models that read a row from left to right.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def refuse_empty(sentences: pa.StringArray) -> None:
 
 
 def words_and_lengths(sentences: pa.StringArray) -> tuple[Any, np.ndarray]:
-    """Split sentences at white space: the words of each, and how many it has, (sentences,) int64."""
+    """Split sentences at white space; return the words and their number in each, (sentences,) int64."""
     words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
     return words, pc.list_value_length(words).to_numpy().astype(np.int64)
 
@@ -54,7 +54,7 @@ def pieces_of(encoded: Encoded) -> np.ndarray:
 
 
 def sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
-    """Sum the log-probabilities of tokens, (tokens,), to those of words, (words,) float32."""
+    """Sum the log-probabilities of tokens, (tokens,), by word, (words,) float32."""
     if encoded.pieces is None:
         return logprobs
     word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
@@ -68,11 +68,11 @@ def rows_of_words(
     who: str,
     corrections: np.ndarray | None = None,
 ) -> pa.Table:
-    """Gather word log-probabilities, (words,), into one row per sentence.
+    """Collect the log-probabilities of words, (words,), in one row per sentence.
 
-    Corrections are added to the words, and not to the sentence: they add up to how its last word ends and its
-    first one begins, which is no part of its probability. What they were added to stands beside the words, as
-    `pieces`.
+    Corrections are added to the words, but not to the sentence. Their sum concerns the end of its last word
+    and the beginning of its first, which are not part of its probability. The column `pieces` has the words
+    without corrections.
     """
     ends = np.cumsum(encoded.lengths)
     sums = np.add.reduceat(words.astype(np.float64), ends - encoded.lengths) if len(words) else np.empty(0)
@@ -95,7 +95,7 @@ def _offsets(encoded: Encoded) -> pa.Int32Array:
 def rows_of_sums(
     sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray, who: str
 ) -> pa.Table:
-    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known."""
+    """Make one row per sentence; `words`, (words,), is null if only the sums are known."""
     if not np.isfinite(sums).all():
         row = int(np.flatnonzero(~np.isfinite(sums))[0])
         raise not_finite(float(sums[row]), sentences[row].as_py(), who)
@@ -120,14 +120,14 @@ T = TypeVar("T")
 
 
 class Memory:
-    """Remembers the size of batch that fitted; `unit` is what is counted, for the warnings."""
+    """The batch size that fits into memory; `unit` is the unit of the size, for warnings."""
 
     def __init__(self, at_once: int, unit: str) -> None:
         self.at_once, self.unit = at_once, unit
-        self.shortages: list[str] = []  # a line for each time that memory did not suffice
+        self.shortages: list[str] = []  # one line for each time that memory ran out
 
     def whole(self, score: Callable[[int], T]) -> T:
-        """Call a function with the size of its batches, until they are small enough."""
+        """Call a function with the batch size, and halve the size until the call fits into memory."""
         while True:
             try:
                 return score(self.at_once)
@@ -135,7 +135,7 @@ class Memory:
                 self._halve(self.at_once, error)
 
     def in_parts(self, n: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
-        """Join what a function gives for parts [start, stop) of n, each small enough."""
+        """Call a function for parts [start, stop) of n that fit into memory, and join the results."""
         pieces: list[np.ndarray] = []
         start = 0
         while start < n:
@@ -149,7 +149,7 @@ class Memory:
         return np.concatenate(pieces)
 
     def _halve(self, tried: int, error: MemoryError | RuntimeError) -> None:
-        """Go on with half of what was tried, if it was memory that did not suffice."""
+        """Halve the size that failed, if memory ran out; raise other errors again."""
         if not out_of_memory(error):
             raise error
         if tried == 1:
@@ -169,10 +169,10 @@ class Level:
     """All distinct prefixes of one length."""
 
     tokens: np.ndarray  # last word of each prefix, (nodes,) int64
-    # position of the prefix without its last word in the level before, ascending, (nodes,) int64
+    # position in the level before of the prefix without its last word, ascending, (nodes,) int64
     parents: np.ndarray
-    # Positions of the prefixes that go on, ascending, (inner,) int64. Only these are contexts: the model
-    # never reads the last word of a sentence that no other sentence continues.
+    # Positions of prefixes with a continuation, ascending, (inner,) int64. Only these are contexts: the model
+    # does not read the last word of a sentence unless another sentence continues there.
     inner: np.ndarray
 
 
@@ -181,12 +181,12 @@ class Trie:
     """Distinct prefixes of encoded sentences."""
 
     levels: tuple[Level, ...]  # prefixes of length 1, 2, ... up to the longest sentence
-    paths: np.ndarray  # node of every word of every sentence, counted through all levels, (words,) int64
-    n_roots: int = 1  # texts that sentences stand behind; one, the empty one, where there are none
+    paths: np.ndarray  # node of every word of every sentence, numbered over all levels, (words,) int64
+    n_roots: int = 1  # number of texts before the sentences; 1 if there are none (the empty text)
 
     @property
     def n_contexts(self) -> int:
-        """Number of distinct contexts, the empty one included: how often a model must be advanced."""
+        """Number of distinct contexts, including the empty one; the model is advanced this many times."""
         return self.n_roots + sum(len(level.inner) for level in self.levels)
 
 
@@ -195,15 +195,15 @@ def build_trie(
 ) -> Trie:
     """Build the trie of encoded sentences without a Python loop over words or sentences.
 
-    Every level is one sort of the pairs (parent, word): two sentences share a prefix exactly if they
-    shared the prefix before and go on with the same word.
+    Every level is one sort of the pairs (parent, word). Two sentences share a prefix exactly if they share
+    the prefix before it and continue with the same word.
 
     Args:
-        tokens: Word ids of all sentences one after the other, (words,) int64.
+        tokens: Concatenated word ids of all sentences, (words,) int64.
         lengths: Words of each sentence, (sentences,) int64, each at least 1.
-        shared: Whether sentences share the prefixes that they have in common; if not, each has its own.
-        roots: The text that each sentence stands behind, as numbers from 0 of which each occurs,
-            (sentences,); parents in the first level are these. None where all stand behind the same.
+        shared: Whether sentences share common prefixes; otherwise, each has its own nodes.
+        roots: Number of the text before each sentence, (sentences,), from 0 without gaps; the parents in the
+            first level are these. None if all sentences follow the same text.
     """
     starts = np.concatenate(([0], np.cumsum(lengths)))[:-1]
     base = int(tokens.max()) + 1 if len(tokens) else 1
@@ -230,38 +230,38 @@ def build_trie(
 def trie_of_contexts(
     tokens: np.ndarray, counts: np.ndarray, *, shared: bool = True
 ) -> tuple[Trie, np.ndarray]:
-    """Build a trie that has a node behind every context, so that a model is advanced to the end of each.
+    """Build a trie with a node after every context, so that the model reads each context to its end.
 
     Returns:
-        The trie, and for each context the node of what follows it, counted through all levels, (contexts,).
+        The trie, and for each context the node after it, numbered over all levels, (contexts,).
     """
     stops = np.cumsum(counts)
     trie = build_trie(np.insert(tokens, stops, 0), counts + 1, shared)
     return trie, trie.paths[np.cumsum(counts + 1) - 1]
 
 
-# Rows advanced together: enough for full speed of a matrix product, few enough to stay in a CPU's cache.
+# Rows advanced together: enough for fast matrix products, few enough for a CPU's cache.
 CONTEXTS_AT_ONCE, CONTEXTS_ON_ACCELERATOR = 1_000, 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Some contexts of one length, and the words that follow them."""
+    """Some contexts of one length, and the words after them."""
 
-    state: PrefixState  # the model's state after each context, one row a context
-    # which context each following word belongs to, ascending; every context has one, (words,)
+    state: PrefixState  # the model's state after each context, one row per context
+    # context of each following word, ascending, (words,); every context has a word
     rows: np.ndarray
-    nodes: slice  # nodes of the trie that the words are, counted through all levels
+    nodes: slice  # nodes of these words in the trie, numbered over all levels
     tokens: np.ndarray  # ids of the words, (words,)
 
 
 def visit(
     model: RecurrentModel, trie: Trie, block: int | None = None, start: PrefixState | None = None
 ) -> Iterator[Visit]:
-    """Go through all contexts, the empty one first, then level by level.
+    """Yield all contexts with the model's states: the empty context first, then level by level.
 
-    So many are advanced at a time as `block` says, or as suit the device of the states. Sentences stand
-    behind the rows of `start`, or behind the start symbol.
+    `block` contexts are advanced at a time, or a number that suits the device. Sentences follow the rows of
+    `start`, or the start symbol.
     """
     state = model.start() if start is None else start
     at_once = CONTEXTS_AT_ONCE if state[0].device.type == "cpu" else CONTEXTS_ON_ACCELERATOR
@@ -273,7 +273,7 @@ def visit(
         states: list[PrefixState] = []
         for inner, children in _blocks(level, following, block or at_once):
             here = model.advance(take(state, parent_row[level.parents[inner]]), level.tokens[inner])
-            # Positions in the level become rows of this block: children of the first inner node are row 0.
+            # Positions in the level become rows of this block: children of its first inner node get row 0.
             rows = np.searchsorted(inner, following.parents[children])
             nodes = slice(n_nodes + children.start, n_nodes + children.stop)
             yield Visit(here, rows, nodes, following.tokens[children])
@@ -287,7 +287,7 @@ def visit(
 def node_logprobs(model: RecurrentModel, trie: Trie, start: PrefixState | None = None) -> np.ndarray:
     """Compute the log-probability of every node given its context, (nodes,) float32, in nats."""
     found = [_given_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie, start=start)]
-    if all(isinstance(one, Tensor) for one in found):  # fetched once: a GPU would wait for every next visit
+    if all(isinstance(one, Tensor) for one in found):  # copied once: a GPU would wait after every visit
         logprobs: np.ndarray = torch.cat(cast("list[Tensor]", found)).cpu().numpy()
         return logprobs
     return np.concatenate([_fetched(one) for one in found])
@@ -303,7 +303,7 @@ def logprobs_after(
 def _given_after(
     model: RecurrentModel, state: PrefixState, rows: np.ndarray, tokens: np.ndarray
 ) -> np.ndarray | Tensor:
-    """Let a model give log-probabilities of words, and make sure of them; a tensor stays where it is."""
+    """Get log-probabilities of words from a model, and check them; a tensor stays on its device."""
     given = model.logprobs(state, rows, tokens)
     if isinstance(given, Tensor) and given.shape == (len(tokens),) and given.is_floating_point():
         return given
@@ -316,13 +316,13 @@ def _fetched(given: np.ndarray | Tensor) -> np.ndarray:
 
 
 def take(state: PrefixState, rows: np.ndarray) -> PrefixState:
-    """Gather the rows of a state."""
+    """Select rows of a state."""
     index = on_device(rows, state[0].device)
     return tuple(tensor[index] for tensor in state)
 
 
 def _blocks(level: Level, following: Level, block: int) -> Iterator[tuple[np.ndarray, slice]]:
-    """Cut a level into blocks: positions of inner nodes, and the slice of their children."""
+    """Split a level into blocks: positions of inner nodes, and the slice of their children."""
     for start in range(0, len(level.inner), block):
         inner = level.inner[start : start + block]
         first, last = np.searchsorted(following.parents, [inner[0], inner[-1] + 1])
@@ -334,21 +334,21 @@ PADDING = -1
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The contexts of a trie in preorder, and the tokens that follow them."""
+    """The contexts of a trie in preorder, and the tokens after them."""
 
     tokens: np.ndarray  # last token of each context, (contexts,) int64
-    parents: np.ndarray  # number of the context without its last token, -1 for a first one, (contexts,) int64
-    depths: np.ndarray  # tokens before the last one: its position, (contexts,) int64
-    ends: np.ndarray  # number after the last context that it begins, (contexts,) int64
-    followed: np.ndarray  # context that each target follows, ascending, (targets,) int64
-    targets: np.ndarray  # token that follows, (targets,) int64
-    nodes: np.ndarray  # node of the trie that the target is, (targets,) int64
+    parents: np.ndarray  # number of the context without its last token, -1 if it has none, (contexts,) int64
+    depths: np.ndarray  # position of the last token, (contexts,) int64
+    ends: np.ndarray  # number after the last context that begins with this one, (contexts,) int64
+    followed: np.ndarray  # context before each target, ascending, (targets,) int64
+    targets: np.ndarray  # the tokens after contexts, (targets,) int64
+    nodes: np.ndarray  # node of each target in the trie, (targets,) int64
 
     def targets_of(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find what follows some contexts, each once.
+        """Find the targets after some distinct contexts.
 
         Returns:
-            For each target its position in `contexts`, ascending, and its position in `targets`.
+            For each target, the position of its context in `contexts`, ascending, and its own in `targets`.
         """
         first = np.searchsorted(self.followed, contexts)
         counts = np.searchsorted(self.followed, contexts, side="right") - first
@@ -358,20 +358,20 @@ class Contexts:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows to be read at once."""
+    """Rows that are read at once."""
 
     contexts: np.ndarray  # number of the context at each place, `PADDING` for none, (rows, width) int64
-    asked: np.ndarray  # where the output is needed: every context is asked for once, (rows, width) bool
+    asked: np.ndarray  # where the output is needed; exactly once for every context, (rows, width) bool
 
 
 def contexts_of(trie: Trie, start: int | None) -> Contexts:
-    """Bring the contexts of a trie into preorder.
+    """Arrange the contexts of a trie in preorder.
 
-    A `start` that stands before every sentence is the first context; without one first tokens follow nothing,
-    and are no targets.
+    If there is a `start` token before every sentence, it is the first context. Otherwise, first tokens have
+    no context and are no targets.
     """
     levels, base = trie.levels, 0 if start is None else 1
-    # Position of each inner node's parent among the inner nodes of the level before.
+    # Position of the parent of each inner node among the inner nodes of the level before.
     above = [levels[0].parents[levels[0].inner]]
     above += [np.searchsorted(before.inner, level.parents[level.inner]) for before, level in pairwise(levels)]
     numbers, ends = _preorder(above, base)
@@ -382,7 +382,7 @@ def contexts_of(trie: Trie, start: int | None) -> Contexts:
     for depth, (level, number, end) in enumerate(zip(levels, numbers, ends, strict=True)):
         tokens[number], depths[number], last[number] = level.tokens[level.inner], depth + base, end
         parents[number] = numbers[depth - 1][above[depth]] if depth else base - 1
-    # Every node but a first one without a start symbol is a target: it follows the context above it.
+    # Every node is a target after the context above it, except first nodes without a start symbol.
     follow = [np.full(len(levels[0].tokens), base - 1)]
     follow += [
         number[np.searchsorted(before.inner, level.parents)]
@@ -396,7 +396,7 @@ def contexts_of(trie: Trie, start: int | None) -> Contexts:
 
 
 def _preorder(above: list[np.ndarray], base: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the numbers of each level's nodes in preorder, and those after their last descendants."""
+    """Return the preorder numbers of each level's nodes, and the numbers after their last descendants."""
     sizes = [np.ones(len(parents), dtype=np.int64) for parents in above]
     for depth in range(len(above) - 1, 0, -1):
         np.add.at(sizes[depth - 1], above[depth], sizes[depth])
@@ -412,10 +412,10 @@ def _preorder(above: list[np.ndarray], base: int) -> tuple[list[np.ndarray], lis
 
 
 def packed_batches(contexts: Contexts, width: int, batch_tokens: int) -> Iterator[Batch]:
-    """Cut the preorder into rows, each begun by the path to its first context.
+    """Split the preorder into rows; each begins with the path to its first context.
 
-    Everything a context may attend to, its beginnings, then stands in its row: on the path or behind it. A
-    row is `width` contexts, at least twice the longest path; a batch `batch_tokens`, at least one row.
+    So each row contains all beginnings of its contexts, to which they may attend. A row has `width` contexts,
+    but at least twice the longest path. A batch has `batch_tokens` contexts, but at least one row.
     """
     if not len(contexts.tokens):
         return
@@ -443,9 +443,9 @@ def packed_batches(contexts: Contexts, width: int, batch_tokens: int) -> Iterato
 
 
 def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
-    """Tell which places each place of a row may attend to: its beginnings and itself.
+    """Return the attention mask: each position of a row may attend to its beginnings and itself.
 
-    (rows, width, width) bool, on the device: row, from, to. Padding attends to itself alone.
+    (rows, width, width) bool, on the device: row, from, to. Padding attends only to itself.
     """
     numbers = on_device(batch.contexts, device)
     ends = on_device(np.where(batch.contexts == PADDING, PADDING, contexts.ends[batch.contexts]), device)
@@ -455,12 +455,12 @@ def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
 
 
 def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
-    """Yield the path to every last context as a row; a batch holds rows of one length, and no padding.
+    """Yield the path to every last context as a row; a batch has rows of one length, and no padding.
 
-    It is `batch_tokens` contexts, at least one row.
+    A batch has `batch_tokens` contexts, but at least one row.
     """
     last = np.flatnonzero(contexts.ends == np.arange(len(contexts.ends)) + 1)
-    # A context is asked for in the first path that holds it.
+    # The output of a context is taken from the first path that contains it.
     questions_in = last[np.searchsorted(last, np.arange(len(contexts.ends)))]
     for depth in np.unique(contexts.depths[last]):
         ends = last[contexts.depths[last] == depth]

@@ -1,4 +1,4 @@
-"""Which words a model knows."""
+"""Look-up of words in a model's vocabulary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def known_to(model: Model) -> Callable[[str], bool]:
-    """Return a function that tells whether a model knows a word; it asks the model once for each."""
+    """Return a function that checks whether a model knows a word; each word is looked up once."""
     if not isinstance(model, RecurrentModel | TokenModel | ReportingModel):
         raise ModelError(
             f"{model.card.name} does not tell tseval which words are in its vocabulary.\n"
