@@ -1,4 +1,4 @@
-"""Run directories: written atomically, resumed after a kill, read by everything that comes later."""
+"""Run directories: written atomically, resumed after an interruption, and read by all later commands."""
 
 from tseval.runs.board_suite import (
     DEFINITION,

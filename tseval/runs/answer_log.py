@@ -1,4 +1,4 @@
-"""The answers of a run that is going on: one line for each, written as soon as the model has answered."""
+"""The answer log of a run in progress: one line for each answer, written as soon as the model gives it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWERS_FILE = "answers.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the file; its digest, over the line without it, shows damage."""
+    """A line of the file; the digest of the other fields shows damage."""
 
     question: str
     text: str
@@ -33,7 +33,7 @@ class _Line:
 
 
 def append_answer(file: Path, question: str, answer: Answer) -> None:
-    """Add an answer to a file; what a killed process left of a line stays apart from it."""
+    """Append an answer to a file; an incomplete line of a killed process stays a separate line."""
     content = {
         "question": question, "text": answer.text, "logprobs": answer.logprobs, "model": answer.model,
         "date": answer.date,
@@ -47,7 +47,7 @@ def append_answer(file: Path, question: str, answer: Answer) -> None:
 
 
 def read_answer_log(file: Path) -> dict[str, Answer]:
-    """Read the answers of a file, if there is one; a line that is damaged or cut off counts as not there."""
+    """Read the answers of a file, if it exists; damaged or incomplete lines are ignored."""
     answers: dict[str, Answer] = {}
     with suppress(OSError), open_regular(file) as log:
         for line in log:

@@ -1,4 +1,4 @@
-"""The suite of a leaderboard: found by its name, in the folder of the board, or as a copy there."""
+"""The suite of a leaderboard: loaded by name, from the board's folder, or from the copy there."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ SUITE_FOLDER = "suite"
 
 @dataclass(frozen=True)
 class SplitSuite:
-    """The suite of a board with its sentences and their words, which all entries share and are found once.
+    """The suite of a board with its sentences and words, computed once for all entries.
 
-    Where the `score` is `prompt`, what entries scored are questions about the pairs of the suite.
+    If `score` is `prompt`, entries scored questions about the pairs of the suite.
     """
 
     suite: Suite
@@ -48,13 +48,13 @@ class SplitSuite:
 
     @cached_property
     def clustered(self) -> Suite:
-        """What entries scored, with what its items share, inferred where the data do not say so."""
+        """The suite that entries scored, with values that items share (inferred if the data do not say)."""
         clustered = with_critical(self.suite)
         return in_both_orders(clustered) if self.score == "prompt" else clustered
 
     @cached_property
     def scored(self) -> Suite:
-        """What entries scored."""
+        """The suite that entries scored."""
         return self.clustered if self.score == "prompt" else self.suite
 
     @cached_property
@@ -64,28 +64,28 @@ class SplitSuite:
 
     @cached_property
     def words(self) -> Words:
-        """Their words."""
+        """The words of the sentences."""
         return split_words(self.sentences)
 
     @cached_property
     def numbered_words(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The number of each word, and of each word with the one before it (`numbered`)."""
+        """A number for each word, and for each word with the word before it (`numbered`)."""
         return numbered(self.words)
 
     @cached_property
     def nodes(self) -> NDArray[np.bool_]:
-        """Mark the words that are a node of every causal model's evidence (`mark_nodes`), (words,)."""
+        """Whether each word is a node of the evidence of every causal model (`mark_nodes`), (words,)."""
         return mark_nodes(self.words, self.words.shared)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
+        """The index in `sentences` of each sentence of the suite, for `tseval.verdicts.judge`."""
         rows = pc.index_in(all_sentences(self.scored), value_set=self.sentences)
         return cast("NDArray[np.int64]", rows.to_numpy().astype(np.int64))
 
 
 def numbered(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a number for each word, and for each word with the one before it, both (words,)."""
+    """Return a number for each word, and for each word with the word before it, both (words,)."""
     ids = words.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
     before = np.roll(ids, 1)
     before[words.starts[words.lengths > 0]] = -1
@@ -96,20 +96,20 @@ def numbered(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def suite_of_board(
     board: Path, suite: str, digest: str, columns: Mapping[str, str], protocol: Mapping[str, Json]
 ) -> Suite:
-    """Load the suite of a board, in the contexts that its protocol names.
+    """Load the suite of a board, in the contexts of its protocol.
 
-    If there is another version of the suite by now, this is the copy in the folder of the board.
+    If the installed suite is another version, the copy in the folder of the board is loaded.
     """
     return board_in_context(_alone(board, suite, digest, columns), protocol, board)
 
 
 def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) -> Suite:
-    """Put the whole suite of a board into the contexts that its protocol names, if it names any.
+    """Put the whole suite of a board into the contexts of its protocol, if it has any.
 
-    The text file of contexts lies in the folder of the board.
+    A text file with contexts must be in the folder of the board.
 
     Raises:
-        BoardError: The protocol does not say which contexts, or they are other ones than it says.
+        BoardError: The protocol does not describe the contexts, or these have another digest.
     """
     source = protocol.get(CONTEXT)
     if source is None:
@@ -150,7 +150,7 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
 
 @dataclass(frozen=True, slots=True)
 class _ContextProtocol:
-    """What a protocol says of contexts, as `SuiteContexts.describe` has it."""
+    """The contexts in a protocol, with the keys of `SuiteContexts.describe`."""
 
     context: str
     context_words: int
@@ -184,7 +184,7 @@ def _alone(board: Path, suite: str, digest: str, columns: Mapping[str, str]) -> 
 
 
 def copied_suite(board: Path, suite: str, columns: Mapping[str, str]) -> Suite | None:
-    """Load the copy of a suite that its board has, if there is one."""
+    """Load the copy of a suite in the folder of its board, if there is one."""
     name = Path(suite).name
     path = board / SUITE_FOLDER / (name if name in available_suites() else name.rpartition(":")[0] or name)
     if not path.exists():
@@ -194,9 +194,9 @@ def copied_suite(board: Path, suite: str, columns: Mapping[str, str]) -> Suite |
 
 
 def suite_spec(suite: str, board: Path) -> str | Path:
-    """Find a suite that stands beside its board; any other is found by its name.
+    """Return the path of a suite next to its board, or else its name.
 
-    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
+    The names of bundled suites come first: a file next to a board never replaces one of them.
     """
     if suite in available_suites():
         return suite

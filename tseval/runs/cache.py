@@ -1,4 +1,4 @@
-"""Runs over one suite whose verdicts are read once and kept."""
+"""Runs on one suite whose verdicts are read once and kept in memory."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 _NEEDED = {*ROW, "case", "item", "correct", "tie", "undecidable", "half_known"}
-# 16 bytes an item and run: of many runs they take more memory than all that follows from them.
+# Scores are 16 bytes per item and run. For many runs this is more memory than all other results.
 SCORES = {"better_score", "worse_score"}
 MOST_WITH_SCORES = 16  # runs
 
 
 class CachedRun:
-    """A run whose verdicts are read once; features, which are the suite's, are not kept.
+    """A run whose verdicts are read once, without features, which belong to the suite.
 
-    Columns that are the same as in the run before are kept once. Scores are kept only `with_scores`.
+    Columns that equal those of the previous run are stored once. Scores are kept only `with_scores`.
     """
 
     def __init__(self, run: Run, before: CachedRun | None, *, with_scores: bool = True) -> None:
@@ -49,29 +49,29 @@ class CachedRun:
                 same = {name for name in both if table[name].equals(known[name])}
                 columns = [(known if name in same else table)[name] for name in names]
                 self._verdicts = pa.table(columns, names)
-            # In one piece, columns that runs share are read from one place.
+            # In one piece: chunked columns would be copied on each use, and runs could not share them.
             in_pieces = any(column.num_chunks > 1 for column in self._verdicts.columns)
             self._verdicts = self._verdicts.combine_chunks() if in_pieces else self._verdicts
         return self._verdicts
 
     def for_table(self) -> Run:
-        """Return the run as tables read it."""
+        """Return the run in the form for tables."""
         return replace(self.run, load_verdicts=self.verdicts)
 
 
 def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
-    """Keep the verdicts of runs over one suite, from their first use on; of many runs without scores."""
+    """Keep the verdicts of runs on one suite after their first use; for many runs, without scores."""
     cached: list[CachedRun] = []
     for run in runs:
-        # Tables of compared regions count scores, not verdicts; scores of a prompt model are its choices.
+        # Tables of regions need scores, not verdicts; the scores of a prompt model are its choices.
         with_scores = len(runs) <= MOST_WITH_SCORES or run.manifest.key.score in {"regions", "prompt"}
         cached.append(CachedRun(run, cached[-1] if cached else None, with_scores=with_scores))
     return cached
 
 
 def return_memory() -> None:
-    """Let Arrow return memory to the system as soon as nothing uses it.
+    """Let Arrow return unused memory to the system at once.
 
-    A leaderboard reads one entry after the other. Arrow's own allocator keeps 100 MB of them.
+    A leaderboard reads one entry after the other, and Arrow's default allocator would keep 100 MB of them.
     """
     pa.set_memory_pool(pa.system_memory_pool())

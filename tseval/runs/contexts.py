@@ -1,4 +1,4 @@
-"""The contexts of a run: the texts in `contexts.json`, and the suite put into them again."""
+"""The contexts of a run: reading and writing `contexts.json`, and putting the suite into them again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What the file holds."""
+    """The content of the file."""
 
     texts: tuple[tuple[str, ...], ...]
 
 
 def write_contexts(contexts: SuiteContexts) -> str:
-    """Return the content of `contexts.json`: the sentences of each text, by the numbers of the texts."""
+    """Return the content of `contexts.json`: the sentences of each text, in the order of text numbers."""
     return json.dumps({"texts": contexts.texts}, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -63,14 +63,15 @@ def in_stated_context(
         stated: The contexts, as the manifest describes them.
         whole: Loads the suite with all items of all cases.
         source: Name or path of the source of the contexts; None for the name in the manifest.
-        folder: The folder of the run, whose texts are taken if they come from a text file that is not here.
+        folder: The folder of the run. If the source is a text file that is not here, the run's texts are
+            used.
 
     Returns:
-        The suite in context, and whether its texts were drawn again; else they are those of the run, held to
-        the digest in its manifest.
+        The suite in context, and whether its texts were drawn again. Otherwise they are the texts of the run,
+        checked against the digest in its manifest.
 
     Raises:
-        SuiteError: There is no such source, or its texts are other ones.
+        SuiteError: The source does not exist, or its texts are different.
         RunError: The file with the texts cannot be read.
     """
     if source is None and not is_known_source(stated.source):
@@ -89,12 +90,12 @@ def in_stated_context(
             f"states {stated.digest[:8]}.\n"
             "  Name the source of the contexts as for tseval run: --context SOURCE"
         )
-    # The name is the one that the run states: a path may have been given for it here.
+    # Keep the source name of the manifest: `source` may be a path on this machine.
     return replace(drawn, context=replace(drawn.context, source=stated.source)), True
 
 
 def _as_stored(suite: Suite, stated: ContextFacts, folder: Path | None) -> Suite:
-    """Put a suite into the texts that a run has from a text file, held to the digest that it states."""
+    """Put a suite into the texts that a run stored from a text file, checked against the stated digest."""
     texts = read_contexts(folder) if folder is not None and stated.is_text else ()
     contexts = SuiteContexts(
         stated.source, stated.words, stated.seed, stated.each, texts, None, stated.tokenise, stated.is_text

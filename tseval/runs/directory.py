@@ -1,4 +1,4 @@
-"""The directory of a run: started or resumed, parts saved while scoring, finished, cleaned up."""
+"""The directory of a run: start or resume a run, save parts while scoring, finish, clean up."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 CONTEXTS = b"contexts"
 # All data files of a complete run.
 RUN_FILES = ("sentences.parquet", "verdicts.parquet", "table.md", "table.csv")
-# Beside them, of a run in context: the texts that its sentences were scored after.
+# An additional file of a run in context: the texts that its sentences were scored after.
 CONTEXTS_FILE = "contexts.json"
 
-# What tables hold; verdicts have a column for every feature besides.
+# Columns of the tables; verdicts have another column for every feature.
 SENTENCES: dict[str, pa.DataType] = {
     "sentence": pa.string(),
     "seen": pa.string(),
@@ -43,11 +43,11 @@ SENTENCES: dict[str, pa.DataType] = {
     "words": pa.list_(pa.float32()),
     "n_unknown": pa.int32(),
 }
-# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have;
-# where words were corrected, the sums over their pieces, of which the sentence's is made; first tokens, where
-# the model leaves them unscored; where all verbs of a list are compared after a sentence, the
-# log-probabilities of their forms, and the probability of all that is more probable than each; where
-# scores were normalised, what they were normalised by; and where a model was asked questions, its answers.
+# Optional columns of sentences: values of right and wrong symbols, if there are choices inside sentences;
+# the sums over pieces, if words were corrected (sentence scores are made of these); first tokens, if the
+# model leaves them unscored; log-probabilities of the forms of a list of verbs, and the total probability of
+# all tokens more probable than each form; the lengths and sums that scores were normalised by; and a prompt
+# model's answers.
 SOMETIMES: dict[str, pa.DataType] = {
     **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
     "pieces": pa.list_(pa.float32()),
@@ -64,7 +64,7 @@ VERDICTS: dict[str, pa.DataType] = {
     **dict.fromkeys(("better_score", "worse_score"), pa.float64()),
     **dict.fromkeys(("correct", "tie", "undecidable"), pa.bool_()),
 }
-HALF_KNOWN = {"half_known": pa.bool_()}  # beside them where anything is
+HALF_KNOWN = {"half_known": pa.bool_()}  # an optional column of verdicts
 
 
 def to_parquet(table: pa.Table) -> bytes:
@@ -80,15 +80,15 @@ def read_sentences(content: bytes) -> pa.Table:
 
 
 def part_bytes(part: Part) -> bytes:
-    """Return the bytes of a saved part; the number of its contexts stands in the metadata of the file."""
+    """Return the bytes of a saved part; the file's metadata have the number of its contexts."""
     return to_parquet(part.table.replace_schema_metadata({CONTEXTS: str(part.n_contexts)}))
 
 
 def read_part(content: bytes) -> Part:
-    """Read a saved part as it was scored: a resumed run writes the very bytes of an undisturbed one."""
+    """Read a saved part unchanged, so that a resumed run writes the same bytes as an uninterrupted one."""
     table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
-    # Parquet calls the entries of lists `element`, and the name would be written: they are `item` again.
+    # Parquet names list entries `element`, and Arrow would write this name: restore Arrow's `item`.
     lists = [field for field in table.schema if pa.types.is_list(field.type)]
     types = {field.name: field.type for field in table.schema}
     types |= {field.name: pa.list_(field.type.value_type) for field in lists}
@@ -98,12 +98,12 @@ def read_part(content: bytes) -> Part:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 of a file's bytes, in hex."""
+    """Return the SHA-256 of a file's bytes, in hex."""
     return sha256(content).hexdigest()
 
 
 def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
-    """Read one file of a complete run and hold it to the digest in the manifest."""
+    """Read one file of a complete run and check its digest in the manifest."""
     try:
         content = read_bytes(path / name)
     except OSError as error:
@@ -122,19 +122,19 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
 
 RUN_LOCK = ".lock"
 PARTS = "parts"
-# A part: its number, and the start of its digest.
+# A part: its number and the start of its digest; or the answer log.
 _PART = re.compile(rf"(\d{{6,}}-[0-9a-f]+\.parquet({re.escape(PARTIAL)})?|{re.escape(ANSWERS_FILE)})")
-# All that a run may hold before its first manifest.
+# All that a run may have before its first manifest.
 BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
 
-# What `fresh_directory` calls a run.
+# The names that `fresh_directory` gives to runs.
 _NAMED = re.compile(r".+--.+--\d{8}T\d{6}(-\d+)?")
 
 
 def clear_begun(root: Path) -> None:
-    """Remove the directories below a root that tseval named, and was killed in before the first manifest.
+    """Remove the directories below a root that tseval named, if it was killed before their first manifest.
 
-    Nothing was scored in them. One that another process works in stays, as does what may not be removed.
+    Nothing was scored in them. A directory stays if another process works in it or if it cannot be removed.
     """
     for path in sorted(root.glob("*/")):
         if _NAMED.fullmatch(path.name):
@@ -143,11 +143,11 @@ def clear_begun(root: Path) -> None:
 
 
 def _remove_begun(path: Path) -> None:
-    """Remove a directory in which nothing but the start was made, unless a process works there."""
+    """Remove a directory without a manifest, unless it has other files or a process works there."""
     held = take_lock(path / RUN_LOCK) if _is_begun(path) else None
     if held is None:
         return
-    begun = _is_begun(path)  # looked at again: before we held the lock, it may have become more
+    begun = _is_begun(path)  # check again: it may have changed before we held the lock
     if begun:
         (path / f"{NAME}{PARTIAL}").unlink(missing_ok=True)
         remove_parts(path)
@@ -157,14 +157,14 @@ def _remove_begun(path: Path) -> None:
 
 
 def _is_begun(path: Path) -> bool:
-    """Return whether a directory holds no more than a run does before its first manifest."""
+    """Return whether a directory has only files that a run has before its first manifest."""
     return {entry.name for entry in path.iterdir()} <= BEFORE_MANIFEST
 
 
 def clear_complete(path: Path) -> None:
-    """Clear what a process left that was killed after the run was complete, before it had cleared up itself.
+    """Remove the lock and parts of a complete run whose process was killed before it removed them.
 
-    Where that may not be written, or the process is still at it, everything stays: the run is whole.
+    If the directory is read-only, or the process still works, everything stays: the run is complete.
     """
     if not (path / RUN_LOCK).exists() and not (path / PARTS).exists():
         return
@@ -176,9 +176,9 @@ def clear_complete(path: Path) -> None:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove the saved parts of a run whose lock is held; what tseval did not write stays.
+    """Remove the saved parts of a run whose lock is held; other files stay.
 
-    So does all that a link leads to: it was not made by tseval, and may lie in anybody's folder.
+    If the folder is a link, everything in it stays: tseval did not make it, and it may belong to others.
     """
     parts = path / PARTS
     if parts.is_symlink():
@@ -190,23 +190,23 @@ def remove_parts(path: Path) -> None:
         parts.rmdir()
 
 
-ATTEMPTS = 200  # to lock a directory, within half a second
+ATTEMPTS = 200  # to lock a directory, within about half a second
 
 
 def fresh_directory(root: Path, key: RunKey, now: datetime) -> Path:
-    """Name a directory for a new run: `<model>--<suite>--<time>` below a root."""
+    """Return a new path for a run: `<model>--<suite>--<time>` below a root."""
     stem = f"{safe_name(key.model)}--{safe_name(key.suite)}--{now:%Y%m%dT%H%M%S}"
     names = chain([stem], (f"{stem}-{i}" for i in count(2)))
     return next(root / name for name in names if not (root / name).exists())
 
 
 def safe_name(name: str) -> str:
-    """Turn an untrusted name into one part of a file name: no separators, no dots in front."""
+    """Turn an untrusted name into one part of a file name, without separators or leading dots."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "unnamed"
 
 
 def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
-    """Create the directory of a run, or take up one that was interrupted."""
+    """Create the directory of a run, or open that of an interrupted run."""
     path = Path(path)
     with _said_once(path):
         if path.exists() and not path.is_dir():
@@ -217,7 +217,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
             return RunWriter(path, key, complete, held=None)
         held = _claim(path)
     try:
-        # Another process may have completed the run before we held the lock.
+        # Another process may have finished the run before we held the lock.
         complete = (path / NAME).exists() and _take_up(path, key, resume)
         with _said_once(path):
             for partial in path.rglob(f"*{PARTIAL}"):
@@ -234,7 +234,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
 
 
 def remove_other(path: Path, key: RunKey) -> None:
-    """Remove the run in a directory if it is of another key; what is no run stays, and is refused later."""
+    """Remove the run in a directory if its key differs; a directory without a run stays (an error later)."""
     if not (path / NAME).exists():
         return
     manifest = load_manifest(path)
@@ -245,14 +245,14 @@ def remove_other(path: Path, key: RunKey) -> None:
     with _said_once(path):
         try:
             remove_parts(path)
-            for name in (*files, NAME):  # the manifest last: without it, what is left would be no run
+            for name in (*files, NAME):  # the manifest last: without it, the rest would not be a run
                 (path / name).unlink(missing_ok=True)
         finally:
             remove_lock(path / RUN_LOCK, held)
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Refuse a directory that holds anything but a run."""
+    """Raise an error for a directory with files that are not of a run."""
     strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in BEFORE_MANIFEST)
     if strangers and NAME not in strangers:
         raise RunError(
@@ -263,7 +263,7 @@ def _refuse_strangers(path: Path) -> None:
 
 
 def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
-    """Check that the run in a directory is this one, and tell whether it is complete."""
+    """Check that the run in a directory has this key, and return whether it is complete."""
     manifest = load_manifest(path)
     complete = isinstance(manifest, Manifest)
     if not resume:
@@ -284,9 +284,9 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
 
 
 def _claim(path: Path) -> int:
-    """Make a directory and lock it for this process.
+    """Create a directory and lock it for this process.
 
-    Another one that looks for what was left may hold the lock for a moment, and remove what is as new.
+    Another process that cleans up may hold the lock for a moment, and remove a new directory.
     """
     for _ in range(ATTEMPTS):
         path.mkdir(parents=True, exist_ok=True)
@@ -302,7 +302,7 @@ def _claim(path: Path) -> int:
 
 
 def is_free(path: Path) -> bool:
-    """Return whether no process is writing a run and this one could."""
+    """Return whether no process is writing a run here and this process could."""
     with suppress(OSError):
         if (held := take_lock(path / RUN_LOCK)) is not None:
             remove_lock(path / RUN_LOCK, held)
@@ -312,7 +312,7 @@ def is_free(path: Path) -> bool:
 
 @contextmanager
 def _said_once(path: Path) -> Iterator[None]:
-    """Turn an error of the system into one message."""
+    """Turn an OSError into a RunError."""
     try:
         yield
     except OSError as error:
@@ -323,10 +323,10 @@ def _said_once(path: Path) -> Iterator[None]:
 
 
 class RunWriter:
-    """A run being written; holds the lock on its directory until it is finished or closed.
+    """Writes a run; holds the lock on its directory until the run is finished or the writer closed.
 
     Attributes:
-        complete: Whether the directory already held the whole run: nothing is left to score.
+        complete: Whether the directory already has the complete run, so that nothing is left to score.
     """
 
     def __init__(self, path: Path, key: RunKey, complete: bool, held: int | None) -> None:
@@ -334,15 +334,15 @@ class RunWriter:
         self._held = held
 
     def __enter__(self) -> RunWriter:
-        """Hold the lock."""
+        """Return the writer, which holds the lock already."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the lock; parts stay for a resumed run."""
+        """Release the lock; parts stay for a resumed run."""
         if self._held is not None:
             remove_lock(self.path / RUN_LOCK, self._held)
             self._held = None
@@ -352,11 +352,11 @@ class RunWriter:
         content = part_bytes(part)
         for stale in self._saved(i):
             stale.unlink()
-        # The name carries the digest, so that a damaged part is known by its name.
+        # The name has the digest, so that damage can be detected.
         self._write(f"{PARTS}/{i:06d}-{digest(content)[:16]}.parquet", content)
 
     def load_part(self, i: int) -> Part | None:
-        """Return a saved shard, or None where there is none or it is damaged."""
+        """Return a saved shard, or None if it is missing or damaged."""
         for path in self._saved(i):
             try:
                 with open_regular(path) as file:
@@ -368,11 +368,11 @@ class RunWriter:
         return None
 
     def load_answers(self) -> dict[str, Answer]:
-        """Return the questions that were answered, with their answers."""
+        """Return the answered questions with their answers."""
         return read_answer_log(self.path / PARTS / ANSWERS_FILE)
 
     def save_answer(self, question: str, answer: Answer) -> None:
-        """Save an answer as soon as it is there."""
+        """Save an answer at once."""
         try:
             append_answer(self.path / PARTS / ANSWERS_FILE, question, answer)
         except OSError as error:
@@ -381,7 +381,7 @@ class RunWriter:
     def finish(
         self, manifest: Manifest, scored: pa.Table, verdicts: pa.Table, tables: Mapping[str, str]
     ) -> None:
-        """Write the results, the manifest last, and remove the parts; tables are texts by file name."""
+        """Write the results and then the manifest, and remove the parts; `tables` are texts by file name."""
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
         contents |= {name: to_utf8(text) for name, text in tables.items()}
         for name, content in contents.items():

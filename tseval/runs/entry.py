@@ -1,4 +1,4 @@
-"""An entry of a leaderboard, opened as the run that it was."""
+"""An entry of a leaderboard, opened as the run that it was made of."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ENTRY_FILE = "entry.yaml"
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """What `entry.yaml` says of where evidence lies."""
+    """The address of the evidence in `entry.yaml`."""
 
     evidence: EvidenceAddress | None = None
 
 
 def evidence_of(folder: Path, manifest: Manifest) -> bytes:
-    """Read the evidence of an entry, or fetch it; held to the digest in the manifest."""
+    """Read the evidence of an entry, or download it, and check its digest in the manifest."""
     entry = folder / ENTRY_FILE
     try:
         address = None if (folder / EVIDENCE).exists() else checked(read_yaml(entry), _Address).evidence
@@ -54,7 +54,7 @@ def evidence_of(folder: Path, manifest: Manifest) -> bytes:
 
 
 def entry_run(folder: Path, split: SplitSuite) -> Run:
-    """Open an entry as the run that it was, wherever its evidence lies: tables read it as any other."""
+    """Open an entry as the run that it was made of, for tables; the evidence is local or downloaded."""
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
         raise RunError(
@@ -94,7 +94,7 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
         return judge(split.clustered, scored, manifest.key.score, too_long, known, manifest.unknown)
 
     suite = replace(manifest.suite, inferred=split.clustered.inferred)
-    model = replace(manifest.model, name=folder.name)  # as the board calls it
+    model = replace(manifest.model, name=folder.name)  # the name on the board
     named = replace(manifest, model=model, suite=suite)
     return Run(folder.name, named, lambda: sentences()[0], verdicts)
 
@@ -104,7 +104,7 @@ _last: tuple[SplitSuite, str, tuple[pa.Table, pa.StringArray]] | None = None
 
 @dataclass(frozen=True, slots=True)
 class _OverSuite:
-    """What `board.yaml` says of the suite."""
+    """The suite in `board.yaml`."""
 
     suite: str
     digest: str
@@ -114,7 +114,7 @@ class _OverSuite:
 
 
 def suite_of_entry(folder: Path) -> SplitSuite:
-    """Load the suite of the board that an entry stands in, two folders above it."""
+    """Load the suite of the board of an entry, which is two folders above the entry."""
     board = folder.resolve().parents[1]
     try:
         definition = checked(read_yaml(board / DEFINITION), _OverSuite)

@@ -1,4 +1,4 @@
-"""The accuracies of a run under names that loggers such as TensorBoard and W&B take."""
+"""The accuracies of a run, named for loggers such as TensorBoard and W&B."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 def mean_of(run: Run) -> float | None:
-    """Return the mean accuracy, each row counted once; of rated sentences, their correlation.
+    """Return the mean accuracy, each row counted once; for rated sentences, their correlation.
 
-    None if a row has no decidable item, since the mean over the other rows is over other items.
+    None if a row has no decidable item, because the mean over the other rows would be over other items.
     """
     return logged_means(run).get(f"{prefix_of(run)}/mean")
 
 
 def prefix_of(run: Run) -> str:
-    """Return what the names of all numbers of a run begin with."""
+    """Return the common prefix of the names of all numbers of a run."""
     return f"tseval/{slug(run.manifest.key.suite)}"
 
 
 def logged_means(run: Run) -> dict[str, float]:
-    """Return the mean, each phenomenon and each row, under names such as `tseval/clams/agreement/simple`.
+    """Return the mean, each phenomenon and each row, with names such as `tseval/clams/agreement/simple`.
 
-    A number that is missing in the table, because nothing is decidable, is missing here. If the
-    sentences are rated, the numbers are Spearman's correlations, not accuracies.
+    Rows without decidable items are left out. For rated sentences, the numbers are Spearman's correlations,
+    not accuracies.
     """
     rows = run.table()
     if run.rated:
@@ -65,7 +65,7 @@ def _known(run: Run, named: Mapping[str, object]) -> dict[str, float]:
 
 
 def _row_names(rows: pd.DataFrame) -> list[str]:
-    """Return PHENOMENON/CONSTRUCTION of each row, with what else distinguishes it from another row."""
+    """Return PHENOMENON/CONSTRUCTION of each row, with more parts if two rows would have the same name."""
     keys = [tuple(map(str, key)) for key in rows[list(ROW)].itertuples(index=False, name=None)]
     contrasts = Counter(key[:3] for key in keys)
     names = []

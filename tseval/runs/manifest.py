@@ -1,7 +1,7 @@
-"""What a run says of itself: its key, its manifest, the file that holds it and what seals it.
+"""The manifest of a run: its key, its content, its file and its seal.
 
-Anyone can compute the seal, digests of what a manifest says: it shows that this is as it was written, not who
-wrote it.
+The seal has digests of the manifest's content, which anyone can compute. It shows that the manifest was not
+edited by accident, but not who wrote it.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")
 
 
-# Parts of a protocol that are known when a server has answered (`tseval.scoring.answer_scorer`).
+# Parts of a protocol that are known only after a server has answered (`tseval.scoring.answer_scorer`).
 DATED = frozenset({"served", "date"})
 
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """The identity of a run. Two runs with equal keys hold equal numbers.
+    """The identity of a run. Two runs with equal keys have equal numbers.
 
-    The names of suite and model are for readers; the digests decide.
+    The names of suite and model are only labels; their digests are compared.
 
     Attributes:
-        score: What sentences are compared by (`tseval.questions`).
-        items: `all`, or how items were selected: `limit=100`.
+        score: The score that compares sentences (`tseval.questions`).
+        items: `all`, or the number of selected items: `100 selected`.
         protocol: The adapter's presentation of sentences: start symbol, unknown words, dtype, ...
-        exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
-        half_known: `score` where half-known pairs are compared (`tseval.questions.unknown`); None where they
-            are undecidable.
+        exclude: The list of excluded items: `known-errors`, the digest of another list, or None.
+        half_known: `score` if half-known pairs are compared (`tseval.questions.unknown`); None if they are
+            undecidable.
     """
 
     suite: str = field(compare=False)
@@ -72,7 +72,7 @@ class RunKey:
 
     @property
     def signature(self) -> str:
-        """The key on one line, digests shortened, in the manner of sacreBLEU.
+        """The key on one line, with shortened digests, in the style of sacreBLEU.
 
         Source: Post 2018, "A Call for Clarity in Reporting BLEU Scores", WMT.
         """
@@ -90,8 +90,8 @@ class RunKey:
         return "|".join(f"{UNSAFE.sub('?', name)}:{UNSAFE.sub('?', value)}" for name, value in parts.items())
 
     def differences(self, other: RunKey) -> list[str]:
-        """Say in which parts another key differs, each as `part: ours, not theirs`."""
-        # A part that is missing is not one that is null, and 1 is not true.
+        """Return the parts in which another key differs, each as `part: ours, not theirs`."""
+        # JSON texts, because a missing part is not null, and 1 is not true.
         ours, theirs = (
             {name: json.dumps(value, sort_keys=True) for name, value in key.parts().items()}
             for key in (self, other)
@@ -103,27 +103,27 @@ class RunKey:
         ]
 
     def undated(self) -> RunKey:
-        """Return the key as it is before a server has answered: without the parts in `DATED`."""
+        """Return the key before a server has answered, without the parts in `DATED`."""
         protocol = {name: value for name, value in self.protocol.items() if name not in DATED}
         return replace(self, protocol=protocol)
 
     @property
     def hidden(self) -> set[str]:
-        """The parts of the protocol that have the name of another part of the key, and would stand for it."""
+        """The parts of the protocol that have the name of another part of the key and would replace it."""
         return set(self.protocol) & {part.name for part in fields(self)}
 
     def parts(self) -> dict[str, Json]:
-        """Return what decides, by name, the protocol's parts among them."""
+        """Return the parts that are compared, by name, including those of the protocol."""
         decisive = {part.name for part in fields(self) if part.compare} - {"protocol"}
         parts = {name: value for name, value in self.to_mapping().items() if name in decisive}
         return parts | dict(self.protocol)
 
     def to_mapping(self) -> dict[str, Json]:
-        """Return the key as it stands in a manifest."""
+        """Return the key in the form of a manifest."""
         mapping = {part.name: getattr(self, part.name) for part in fields(self)}
         mapping |= {"protocol": dict(self.protocol)}
         for name in ("exclude", "half_known"):
-            if mapping[name] is None:  # such keys are what they were before there was this
+            if mapping[name] is None:  # keys from before these options must not change
                 del mapping[name]
         return mapping
 
@@ -137,25 +137,25 @@ def _text(value: Json) -> str:
 
 
 FIELD = "seal"
-DIGITS = 16  # of each field's digest: enough to name an edit
+DIGITS = 16  # of the digest of each field: enough to detect an edit
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Digests over canonical JSON: sorted keys, no spaces, ASCII; of all but the seal, and of each field."""
+    """SHA-256 digests of canonical JSON (sorted keys, no spaces, ASCII): of the manifest, of each field."""
 
     manifest: str
     fields: Mapping[str, str]
 
 
 def seal(content: Mapping[str, Json]) -> Seal:
-    """Seal the content of a manifest; a seal in it does not count."""
+    """Compute the seal of a manifest's content; a seal in the content is ignored."""
     sealed = {name: value for name, value in content.items() if name != FIELD}
     return Seal(_digest(sealed), {name: _digest(value)[:DIGITS] for name, value in sealed.items()})
 
 
 def broken(content: Mapping[str, Json], stated: Seal) -> list[str]:
-    """Name the fields of a manifest that are not as sealed, if there are any."""
+    """Return the fields of a manifest that differ from its seal."""
     sealed = seal(content)
     names = sorted(sealed.fields.keys() | stated.fields.keys())
     edited = [name for name in names if sealed.fields.get(name) != stated.fields.get(name)]
@@ -171,9 +171,9 @@ MANIFEST_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ContextFacts:
-    """The contexts of a run; the fields are those of `SuiteContexts`.
+    """The contexts of a run, with fields of `SuiteContexts`.
 
-    `digest` is the SHA-256 of the texts, which stand in `contexts.json`.
+    `digest` is the SHA-256 of the texts, which are in `contexts.json`.
     """
 
     source: str
@@ -188,15 +188,14 @@ class ContextFacts:
 
 @dataclass(frozen=True, slots=True)
 class SuiteFacts:
-    """A suite, as a manifest describes it; the fields are those of `Suite`.
+    """A suite as described in a manifest, with fields of `Suite`.
 
-    `clusters` is None in runs from before there were any, `inferred` where nothing was inferred of what items
-    share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
-    where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
-    columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
-    data (and in runs from before they were kept), `lexicon` where no list of verbs is compared, `context`
-    where sentences were scored alone (these two then do not stand in the file). `tokenise` stands in the file
-    if the words were split into tokens.
+    None means: `clusters`: an older run; `inferred`: no shared values were inferred; `sample`: items were not
+    drawn; `seed`: no seed chose sentences, or an older run; `columns`: the user did not name columns;
+    `exclude` and `excluded`: nothing was left out; `files`: the suite has no data files, or an older run;
+    `lexicon`: no list of verbs is compared; `context`: sentences were scored without context. `inferred`,
+    `lexicon` and `context` are then missing in the file. `tokenise` is in the file only if the words were
+    split into tokens.
     """
 
     name: str
@@ -222,7 +221,7 @@ class SuiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Seconds by the clock that a run took, by its parts; of a resumed one, since it was resumed."""
+    """Wall-clock seconds of the parts of a run; for a resumed run, since it was resumed."""
 
     scoring_seconds: float
     verdict_seconds: float
@@ -232,7 +231,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much was scored, and what came of it; `docs/run-directory.md` explains each."""
+    """The numbers of scored units and of verdicts; `docs/run-directory.md` explains each."""
 
     items: int
     contrasts: int
@@ -243,16 +242,16 @@ class Counts:
     undecidable: int
     contexts: int
     resumed_sentences: int
-    too_long: int = 0  # undecidable ones with a sentence longer than the model reads; not in older runs
-    n_half_known: int = 0  # in the file only where there are any
+    too_long: int = 0  # undecidable contrasts with a sentence that is too long; not in older runs
+    n_half_known: int = 0  # in the file only if it is not 0
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a run says of itself: `manifest.json`, whose every field `docs/run-directory.md` explains.
+    """The content of `manifest.json`; `docs/run-directory.md` explains every field.
 
-    A run that stands in no directory has no files; one from before there were seals has none. `opened` is
-    how the model was opened; None if it was in memory already.
+    A run in memory has no files, and older runs have no seal. `opened` is None if the model was in memory
+    already.
     """
 
     signature: str
@@ -274,19 +273,19 @@ class Manifest:
         )
 
     def __getitem__(self, name: str) -> Json:
-        """Return a field as it stands in `manifest.json`."""
+        """Return a field in the form of `manifest.json`."""
         return self.to_mapping()[name]
 
     def sealed(self, files: Mapping[str, str]) -> Manifest:
-        """Say which data files belong to the run, and seal everything."""
+        """Return a copy with the digests of the run's data files and a seal."""
         whole = replace(self, files=dict(files))
         return replace(whole, seal=seal(whole.to_mapping()))
 
     @property
     def unknown(self) -> Unknown:
-        """How the model shows unknown words, and what happened to half-known pairs.
+        """The model's sign of unknown words, and the rule for half-known pairs.
 
-        In a run that counts none there were none, or it is from before they were counted: it compared them.
+        If a run counts none, it had none, or it is an older run, which compared them.
         """
         unsaid = not self.counts.n_half_known
         rule: UnknownRule = "score" if unsaid or self.key.half_known else "undecidable"
@@ -299,10 +298,10 @@ class Manifest:
         for name in ("suite", "model", "timings", "counts"):
             mapping[name] = asdict(getattr(self, name))
         for name in ("inferred", "lexicon", "context", "tokenise"):
-            # Such manifests are what they were before there were these.
+            # Without these options, manifests must not change.
             if not getattr(self.suite, name):
                 del cast("dict[str, Json]", mapping["suite"])[name]
-        if not self.counts.n_half_known:  # such manifests are what they were before there was this
+        if not self.counts.n_half_known:  # manifests without such pairs must not change
             del cast("dict[str, Json]", mapping["counts"])["n_half_known"]
         if self.opened is None:  # older manifests, and models from memory
             del mapping["opened"]
@@ -314,7 +313,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedManifest:
-    """What the manifest of an unfinished run says."""
+    """The content of the manifest of an unfinished run."""
 
     key: RunKey
     seal: Seal | None = None
@@ -338,7 +337,7 @@ def describe_suite(suite: Suite) -> SuiteFacts:
 
 
 def count_run(suite: Suite, scored: Scored, verdicts: pa.Table, too_long: int = 0) -> Counts:
-    """Count what a run holds; it is told how many contrasts were too long."""
+    """Count the contents of a run; `too_long` is the number of contrasts with too long sentences."""
     return Counts(
         items=suite.n_items,
         **count_verdicts(verdicts),
@@ -350,7 +349,7 @@ def count_run(suite: Suite, scored: Scored, verdicts: pa.Table, too_long: int = 
 
 
 def count_verdicts(verdicts: pa.Table) -> dict[str, int]:
-    """Count what a table of verdicts holds."""
+    """Count the verdicts of a table."""
     return {
         "contrasts": verdicts.num_rows,
         "correct": _true(verdicts, "correct"),
@@ -361,13 +360,13 @@ def count_verdicts(verdicts: pa.Table) -> dict[str, int]:
 
 
 def count_sentences(scored: pa.Table) -> dict[str, int]:
-    """Count what a table of scored sentences holds."""
+    """Count the sentences and tokens of a table."""
     tokens = pc.sum(pc.list_value_length(scored["words"])).as_py() or 0
     return {"sentences": scored.num_rows, "tokens": tokens}
 
 
 def software() -> dict[str, str | None]:
-    """Name the software that makes a run, without importing any of it."""
+    """Return the versions of the software that makes a run, without importing it."""
     packages: dict[str, str | None] = dict.fromkeys(("tseval", "torch", "numpy", "pyarrow"))
     for name in packages:
         with suppress(PackageNotFoundError):
@@ -376,7 +375,7 @@ def software() -> dict[str, str | None]:
 
 
 def dump_manifest(manifest: Manifest | UnfinishedManifest) -> bytes:
-    """Write a manifest as people read it."""
+    """Return a manifest as indented JSON."""
     return (json.dumps(manifest.to_mapping(), indent=2) + "\n").encode()
 
 
@@ -388,7 +387,7 @@ SELECTED = re.compile(r"(\d+) selected")
 
 
 def contradiction(manifest: Manifest) -> str | None:
-    """Name a field of a manifest that does not follow from the others, with what it should follow from."""
+    """Return a field of a manifest that contradicts another one, as `field from other`, or None."""
     key, suite, model, counts = manifest.key, manifest.suite, manifest.model, manifest.counts
     selected = SELECTED.fullmatch(key.items)
     decided = counts.correct + counts.tied + counts.undecidable
@@ -418,12 +417,12 @@ def contradiction(manifest: Manifest) -> str | None:
 
 
 def miscounted(counts: Counts, name: str, table: pa.Table) -> str | None:
-    """Name a count that does not follow from a table of the run, by the table's file name."""
+    """Return a count of the manifest that contradicts a table of the run, given by its file name."""
     count = {"sentences.parquet": count_sentences, "verdicts.parquet": count_verdicts}[name]
     try:
         counted: Mapping[str, int] = count(table)
     except (KeyError, pa.ArrowException):
-        return "counts"  # such a table holds nothing that could be counted
+        return "counts"  # the table lacks the columns to count
     return next((f"counts.{part}" for part, value in counted.items() if getattr(counts, part) != value), None)
 
 
@@ -435,7 +434,7 @@ _AGAIN = "Score the suite again with tseval run, into a new folder."
 def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     """Read the manifest of a complete or interrupted run.
 
-    Both are held to their seals, and a complete one to itself; of an interrupted one the key alone counts.
+    Both are checked against their seals; a complete one is also checked for contradictions.
     """
     file = directory / NAME
     try:
@@ -479,7 +478,7 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
 
 
 def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content: dict[str, Json]) -> None:
-    """Refuse a manifest that is not what was sealed, or that contradicts itself."""
+    """Raise an error for a manifest that differs from its seal or contradicts itself."""
     try:
         edited = broken(content, manifest.seal) if manifest.seal else []
         contradicted = contradiction(manifest) if isinstance(manifest, Manifest) else None

@@ -1,4 +1,4 @@
-"""How a model was opened: `--model` and `--model-args`, without the paths of the machine."""
+"""The record of how a model was opened: `--model` and `--model-args`, without paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-# Secrets, and what says where the user keeps something; none of them changes a number.
+# Secrets and private paths; none of them changes a number.
 PRIVATE = SECRETS | {"cache_dir", "local_files_only"}
 
 
@@ -21,7 +21,7 @@ PRIVATE = SECRETS | {"cache_dir", "local_files_only"}
 class Opened:
     """How a model was opened, so that others can open it again.
 
-    A path is cut to the name of its file or folder: the path itself says nothing on another machine.
+    A path is shortened to the name of its file or folder, because the path is useless on another machine.
     """
 
     model: str
@@ -29,7 +29,7 @@ class Opened:
 
 
 def how_opened(spec: str | Path, arguments: Mapping[str, str] | None = None) -> Opened:
-    """Return what to record of a model that is opened by name.
+    """Return the record of a model that is opened by name.
 
     >>> how_opened("bundled:lstm", {"precision": "bfloat16", "token": "secret"})
     Opened(model='bundled:lstm', model_args='precision=bfloat16')
@@ -40,14 +40,14 @@ def how_opened(spec: str | Path, arguments: Mapping[str, str] | None = None) -> 
 
 
 def _without_paths(value: str) -> str:
-    """Cut the paths in a setting, which may be several with commas between."""
+    """Shorten the paths in a setting, which may be several with commas between them."""
     if _is_path(value):
         return _name_of(value)
     return ",".join(_name_of(part) if _is_path(part) else part for part in value.split(","))
 
 
 def _without_path(spec: str) -> str:
-    """Cut the path in the name of a model: `hf:/home/me/gpt` to `hf:gpt`, `models.py:load` stays."""
+    """Shorten the path in the name of a model: `hf:/home/me/gpt` to `hf:gpt`; `models.py:load` stays."""
     if _is_path(spec):
         return _name_of(spec)
     scheme, colon, rest = spec.partition(":")
@@ -69,5 +69,5 @@ def _is_path(text: str) -> bool:
 
 
 def _name_of(path: str) -> str:
-    """Name a file or folder as the user does, also if it is a link."""
+    """Return the name of a file or folder as the user writes it, also if it is a link."""
     return os.path.basename(os.path.abspath(path)).encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""How far the training of a model had come, and which training it was, by its card."""
+"""Training progress and training name of a model, from its card."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Clock = Literal["step", "tokens", "epoch"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
-# How names say a moment: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`; `epoch3`.
+# How names contain a step or an epoch: `checkpoint-500`, `step143000-tokens300B`, `ckpt.5k`; `epoch3`.
 _MARKS = {
     clock: re.compile(rf"(?<![^\W_])(?:{words})[-_.=]?(\d{{1,12}})(k?)(?![^\W_])", re.IGNORECASE)
     for clock, words in (
@@ -23,14 +23,14 @@ _SEPARATORS = "-_.@/ "
 
 
 def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
-    """Say how far the training of a model had come; None where nothing says so.
+    """Return the training progress of a model; None if it is unknown.
 
-    What the model itself knows comes first: the course of the training in a checkpoint of tseval's own,
-    `trainer_state.json` beside one of transformers' Trainer, the moment of a callback. Else its revision,
-    then its name, may say a step.
+    The details of the card come first: from the training log in a tseval checkpoint, from
+    `trainer_state.json` of transformers' Trainer, or from a callback. Otherwise the revision and then the
+    name may contain a step or an epoch.
 
     Args:
-        over: Optimiser steps (of tseval's own trainings: windows), tokens learnt from, or epochs.
+        over: Optimiser steps (for tseval's trainings: windows), training tokens, or epochs.
     """
     known = card.details.get(over)
     if isinstance(known, int) and not isinstance(known, bool):
@@ -42,10 +42,10 @@ def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
 
 
 def training_of(card: ModelCard) -> str:
-    """Name the training that a model is a checkpoint of: its own name, without step and epoch.
+    """Return the name of the training of a checkpoint: the model's name without step and epoch.
 
-    Where the name says nothing else, as `checkpoint-500` does, it is the folder that it lies in, or, where
-    that is not known, the kind of model.
+    If nothing else is left, as for `checkpoint-500`, it is the name of the model's folder or, if that is
+    unknown, the kind of model.
     """
     left = card.name
     for mark in filter(None, (pattern.search(left) for pattern in _MARKS.values())):

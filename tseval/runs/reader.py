@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read_run(path: str | Path) -> Run:
     """Read a complete run, or an entry of a board; its tables are read when they are used.
 
-    What a process left that was killed at the very end is cleared away, where that can be.
+    Files that a killed process left in a complete run are removed if possible.
 
     Raises:
         RunError: The directory is not a run, or the run is incomplete, damaged, or from a newer tseval.
@@ -48,7 +48,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def load_table(path: Path, manifest: Manifest, name: str) -> pa.Table:
-    """Read a table of a run, and hold it to its digest, its columns and the counts of the manifest."""
+    """Read a table of a run, and check its digest, its columns and the counts in the manifest."""
     content = read_intact(path, manifest.files, name)
     try:
         sentences = name == "sentences.parquet"

@@ -36,12 +36,12 @@ class Run:
     """A scored suite.
 
     Attributes:
-        name: Name of the run's directory, or of the model where there is none.
-        manifest: What was scored, with what, how.
-        load_sentences: Gives the scored sentences.
-        load_verdicts: Gives the verdicts.
-        path: The run's directory, as it was named; None where there is none.
-        document: Its own table, as `tseval.report.document_of` gives it, where that was made just now.
+        name: Name of the run's directory; without a directory, the name of the model.
+        manifest: What was scored, with which model and settings.
+        load_sentences: Loads the scored sentences.
+        load_verdicts: Loads the verdicts.
+        path: The run's directory, as the user named it; None for a run in memory.
+        document: The table from `tseval.report.document_of`, if it was just made.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Run:
 
     @classmethod
     def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
-        """Make a run that stands in no directory."""
+        """Make a run in memory."""
         return cls(manifest.key.model, manifest, lambda: scored, lambda: verdicts)
 
     @cached_property
@@ -78,22 +78,22 @@ class Run:
 
     @cached_property
     def rated(self) -> bool:
-        """Whether it is over rated sentences: nothing in it is right or wrong."""
+        """Whether the sentences are rated, so that no verdict is right or wrong."""
         counts = self.manifest.counts
         if counts.correct or counts.tied or not counts.contrasts:
             return False
         return self.load_verdicts()["correct"].null_count == counts.contrasts
 
     def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Correctness]:
-        """Count verdicts as `table` does, and keep from which items each row is made.
+        """Count verdicts as `table` does, and return also the correctness and the row of each item.
 
-        Where regions are compared, rows have the columns of `tseval.analysis.measures.EFFECT` too; where all
-        verbs of a list are, those of `tseval.analysis.inflection.INFLECTED`, and `n_lemmas`. Only what
-        all that takes is read, and nothing else of the verdicts is kept.
+        If regions are compared, rows have also the columns of `tseval.analysis.measures.EFFECT`. If all verbs
+        of a list are compared, they have those of `tseval.analysis.inflection.INFLECTED`, and `n_lemmas`.
+        Only the necessary columns of verdicts are read.
 
         Raises:
-            SuiteError: The suite has no such feature.
-            RunError: The run is over rated sentences, which have no accuracy.
+            SuiteError: The suite does not have this feature.
+            RunError: The sentences are rated, so there is no accuracy.
         """
         if self.rated:
             raise no_accuracy(self.name)
@@ -116,37 +116,37 @@ class Run:
         return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
 
     def inflected(self, verdicts: pd.DataFrame, rows: NDArray[np.int64]) -> InflectedContexts:
-        """Return the contexts of verdicts on all verbs of a list, whose rows of a table are given."""
+        """Return the contexts of verdicts on a list of verbs; `rows` has the table row of each verdict."""
         pairs = [(sing, plur) for sing, plur, _ in compared_verbs(self.manifest.suite.lexicon or ())]
         return InflectedContexts.of(verdicts, rows, ContextForms(self.load_sentences()), pairs)
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
-        """Count verdicts per construction, and per value of a feature or several, as `tally` does.
+        """Count verdicts per construction, and per value of one or more features, as `tally` does.
 
-        Of rated sentences, correlate scores with ratings (`tseval.analysis.measures.correlate`).
+        For rated sentences, correlate scores with ratings (`tseval.analysis.measures.correlate`).
 
         Raises:
-            SuiteError: The suite has no such feature.
+            SuiteError: The suite does not have this feature.
         """
         return correlate(self.verdicts, by) if self.rated else self.tally(by)[0]
 
     def mean(self) -> float | None:
         """Return the mean accuracy over the rows of the table, each row counted once.
 
-        None if a row has no decidable item. Of rated sentences, Spearman's correlation over all of them.
+        None if a row has no decidable item. For rated sentences, Spearman's correlation over all of them.
         """
         return mean_of(self)
 
     def means(self) -> dict[str, float]:
-        """Return the mean, each phenomenon and each row, by the names that loggers take.
+        """Return the mean, each phenomenon and each row, named for loggers.
 
         The names are `tseval/SUITE/mean`, `tseval/SUITE/PHENOMENON`, `tseval/SUITE/PHENOMENON/CONSTRUCTION`.
-        A row without a decidable item has no number, and neither do means over such a row.
+        Rows without a decidable item, and means over such rows, are left out.
         """
         return logged_means(self)
 
 
-# Whole numbers and truth values stay what they are beside missing values (pandas would make floats).
+# With these types, whole numbers and truth values stay unchanged next to missing values.
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
@@ -158,7 +158,7 @@ _last: tuple[pa.Table, tuple[str, ...], ItemsByRow] | None = None
 
 
 def _grouping_of(verdicts: pa.Table, by: Sequence[str]) -> ItemsByRow:
-    """Group the items of a run; where those of the run before are the same, they are grouped once."""
+    """Group the items of a run; reuse the grouping of the last run if its items are the same."""
     global _last  # noqa: PLW0603 - runs over one suite follow one another
     names = [*ROW, *by, *(name for name in verdicts.column_names if name.endswith(ENTRY) and name not in by)]
     keys = verdicts.select(names)

@@ -1,4 +1,4 @@
-"""Find run directories below a folder: complete, unfinished, or interrupted with a given key."""
+"""Search for run directories below a folder: complete, unfinished, or interrupted with a given key."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:
-    """List the run directories in a folder and in those within it, by name; none for a run itself.
+    """List the run directories in a folder and in its subfolders, by name; none if it is a run itself.
 
     Returns:
-        Those to read, and those of runs that are not finished.
+        The complete runs, with unreadable ones, and the unfinished runs.
     """
     complete: list[Path] = []
     unfinished: list[Path] = []
     if not (folder / NAME).exists():
         for path in sorted(file.parent for depth in ("*", "*/*") for file in folder.glob(f"{depth}/{NAME}")):
             paths = complete
-            with suppress(RunError, LimitError):  # what cannot be read is told by whoever reads it
+            with suppress(RunError, LimitError):  # reading the run later reports the error
                 paths = complete if isinstance(load_manifest(path), Manifest) else unfinished
             paths.append(path)
     return complete, unfinished
@@ -39,7 +39,7 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
             manifest = load_manifest(path)
             ours = not isinstance(manifest, Manifest) and manifest.key == key
         except (RunError, LimitError):
-            continue  # a directory that cannot be read is not one to resume
+            continue  # a directory that cannot be read cannot be resumed
         if ours and is_free(path):
             candidates.append((file.stat().st_mtime_ns, path))
     return max(candidates)[1] if candidates else None

@@ -1,4 +1,4 @@
-"""Names that other tools take: small letters, digits and underscores."""
+"""Names for other tools: lower-case letters, digits and underscores."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import re
 
 
 def slug(name: str) -> str:
-    """Return a name in small letters, digits and underscores."""
+    """Return a name in lower-case letters, digits and underscores."""
     return re.sub(r"\W+", "_", name.lower()).strip("_")

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def load_stated_suite(stated: SuiteFacts, spec: str | None = None) -> Suite:
-    """Load a suite as the run that states it read it: seed, columns, tokens, excluded items.
+    """Load a suite with the settings of a run: seed, columns, tokens, excluded items.
 
     Args:
         stated: The suite, as the manifest describes it.
         spec: Name or path of the suite; None for the name in the manifest.
 
     Raises:
-        SuiteError: There is no such suite, or it cannot be read so.
+        SuiteError: The suite does not exist, or cannot be read with these settings.
     """
     name = stated.name
-    if stated.lexicon is not None:  # the suite whose contexts these are
+    if stated.lexicon is not None:  # the name of the suite that has the contexts
         name = f"{name.removesuffix(f'_{INFLECTION}')}:{INFLECTION}"
     return load_suite(
         spec or name,
@@ -33,20 +33,20 @@ def load_stated_suite(stated: SuiteFacts, spec: str | None = None) -> Suite:
         seed=stated.seed or 0,
         columns=stated.columns,
         tokenise=stated.tokenise,
-        # The items that the manifest lists, unless they are the errors that are known to everyone.
+        # The items that the manifest lists, except for the list of known errors, which tseval has.
         exclude=stated.exclude if stated.exclude in {None, KNOWN_ERRORS} else stated.excluded or (),
     )
 
 
 def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
-    """Load the suite that a run scored, whole even if the run scored a part.
+    """Load the whole suite that a run scored, even if the run scored only a part.
 
     Args:
         manifest: The manifest of the run.
         spec: Name or path of the suite; None for the name in the manifest.
 
     Raises:
-        SuiteError: There is no such suite, or the suite here has other items.
+        SuiteError: The suite does not exist, or the installed suite has other items.
     """
     stated = manifest.suite
     try:
@@ -55,7 +55,7 @@ def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
         raise SuiteError(
             f"{first_line(error)}\n  Name the suite that the run scored: --suite SUITE, as for tseval run."
         ) from None
-    # Items of a part are looked for one by one.
+    # If the run scored a part, its items are checked one by one later.
     if stated.complete and suite.digest != stated.digest:
         raise SuiteError(
             f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the run has "
