@@ -1,4 +1,4 @@
-"""Check what others claim: is it whole, does it follow, can it be, and does the model say so?"""
+"""Verify runs: files intact, numbers recomputed, numbers possible, and scores confirmed by the model."""
 
 from tseval.verifying.levels import VERIFY_LEVELS, Verification, VerifyLevel
 from tseval.verifying.run import verify_run

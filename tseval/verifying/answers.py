@@ -1,4 +1,4 @@
-"""Answers of a model that was asked: held to themselves, and to what the model answers now."""
+"""Checks of the answers of a prompt model: their consistency, and comparison with new answers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from tseval.verifying.recomputed import Recomputed
 
 
-# How many answers may differ when a model is asked again: a share of all, and a few where there are few. At
-# hand they differ by rounding alone. A server may batch, round and change as it likes.
+# How many answers may differ if a model answers again: a share of all, and a few more for small runs. On this
+# machine only rounding changes answers. A server may batch, round and change the model.
 MOST_OTHER, MOST_OTHER_SERVED, _FEW = 0.005, 0.05, 3
-ROUNDING = 0.01  # nats between 1 and 2 that rounding may turn round, at least
-ABOVE_ONE = 1e-4  # how far the probabilities of 1 and 2 may sum above 1, by rounding
+ROUNDING = 0.01  # nats between answers 1 and 2 whose order rounding may change, at least
+ABOVE_ONE = 1e-4  # tolerance for the sum of the probabilities of 1 and 2, for rounding
 
 
 def check_answers(claim: Claim, again: Recomputed) -> str:
-    """Hold answers to what any model could have given, and to the template that the run states."""
+    """Check that a model can have given the answers, and that the template is the stated one."""
     protocol = claim.key.protocol
     digest = _check_template(claim)
     scored = again.scored
@@ -68,14 +68,14 @@ def check_answers(claim: Claim, again: Recomputed) -> str:
 
 
 def served_line(protocol: Mapping[str, Json]) -> str | None:
-    """Return by whom and when answers were given, as the server said; None at hand."""
+    """Return the model and date that a server stated with its answers; None for a local model."""
     if not DATED & set(protocol):
         return None
     return f"given as {protocol.get('served', 'an unnamed model')!r} on {protocol.get('date', 'no date')}"
 
 
 def _check_template(claim: Claim) -> str:
-    """Hold the template in the manifest to the digest in the key; return the digest."""
+    """Check the template in the manifest against the digest in the key; return the digest."""
     from tseval.prompting.template import template_digest  # noqa: PLC0415 - brings Jinja along
 
     text, protocol = claim.manifest.model.details.get("template"), claim.key.protocol
@@ -99,7 +99,7 @@ def _refuse_first(scored: pa.Table, wrong: NDArray[np.bool_], problem: str) -> N
 
 
 def compare_answers(claim: Claim, claimed: pa.Table, now: pa.Table, served: Mapping[str, Json]) -> str:
-    """Compare answers on record with those that the model gives now; say how many are the same."""
+    """Compare recorded answers with new answers of the model; return how many differ."""
     stated = claim.key.protocol.get("served")
     if stated is not None and served.get("served") != stated:
         raise CheckFailed(
@@ -109,7 +109,7 @@ def compare_answers(claim: Claim, claimed: pa.Table, now: pa.Table, served: Mapp
     differ = before != after
     n_other = int(differ.sum())
     share = MOST_OTHER if stated is None and "date" not in claim.key.protocol else MOST_OTHER_SERVED
-    # At hand, an answer that rounding cannot turn round is another one.
+    # For a local model, a different answer is an error if its margin is too large for rounding.
     apart = np.abs(now[LOGPROB_1].to_numpy().astype(float) - now[LOGPROB_2].to_numpy().astype(float))
     clear = differ & (apart > max(ROUNDING, 2 * claim.last_bits)) if share == MOST_OTHER else differ & False
     if n_other > share * len(before) + _FEW or clear.any():

@@ -1,4 +1,4 @@
-"""What a run claims: its manifest, sentences, verdicts and tables, held to each other."""
+"""The claims of a run: its manifest, sentences, verdicts and tables, checked against each other."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 _TABLES = ("table.md", "table.csv")
-# How far two computations of one number may differ, in nats: by their last bits alone.
+# The tolerance, in nats, for two computations of one number, which differ in their last bits.
 LAST_BITS = {"float64": 1e-4, "float32": 1e-4, "float16": 0.03, "bfloat16": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Numbers, with all that they should follow from, and the sentences that these are said to belong to."""
+    """The numbers of a run, with the evidence and the sentences that they should be computed from."""
 
     name: str
     manifest: Manifest
@@ -42,7 +42,7 @@ class Claim:
 
     @property
     def key(self) -> RunKey:
-        """What identifies the run."""
+        """The identity of the run."""
         return self.manifest.key
 
     @property
@@ -52,17 +52,17 @@ class Claim:
 
     @property
     def score(self) -> Score:
-        """What sentences are compared by."""
+        """The score by which sentences are compared."""
         return cast("Score", self.key.score)
 
     @property
     def last_bits(self) -> float:
-        """How far two computations of one number may differ, in nats."""
+        """The tolerance for two computations of one number, in nats."""
         return LAST_BITS.get(str(self.key.protocol.get("dtype")), LAST_BITS["float32"])
 
 
 def claim_of_run(path: Path) -> Claim:
-    """Read all that a run claims: every file, held to its digest, and the manifest to its seal."""
+    """Read all files of a run, and check their digests and the seal of the manifest."""
     if not path.is_dir() or not any(path.iterdir()):
         raise RunError(f"{str(path)!r} is not the folder of a run.\n  Name the folder of a run.")
     try:
@@ -80,7 +80,7 @@ def claim_of_run(path: Path) -> Claim:
 
 
 def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
-    """Refuse a manifest that leaves a data file out, which could then say anything, or names another."""
+    """Raise an error if a manifest lacks the digest of a data file, or lists an unknown file."""
     listed, known = set(files), set(names)
     if missing := sorted(known - listed):
         raise CheckFailed(
@@ -91,7 +91,7 @@ def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
 
 
 def check_known_score(manifest: Manifest) -> None:
-    """Refuse what compares nothing."""
+    """Raise an error for a score that does not exist."""
     if split_measure(manifest.key.score)[0] not in SCORES:
         raise CheckFailed(
             f"{MANIFEST}: the key `key.score` is {manifest.key.score!r}, but tseval knows no "

@@ -1,4 +1,4 @@
-"""Claimed sentences, verdicts and tables, compared with those that were computed again."""
+"""Comparison of claimed sentences, verdicts and tables with recomputed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def first_difference(claimed: pa.StringArray, expected: pa.StringArray) -> str:
-    """Say how two columns of text differ: in their length, or in their first different row."""
+    """Describe how two columns of text differ: in their length, or in their first different row."""
     if len(claimed) != len(expected):
         return f"{len(claimed):,} instead of {len(expected):,}"
     row = pc.index(pc.not_equal(claimed, expected), pa.scalar(True)).as_py()
@@ -27,7 +27,7 @@ def first_difference(claimed: pa.StringArray, expected: pa.StringArray) -> str:
 
 
 def compare_sentences(claimed: pa.Table, recomputed: pa.Table) -> None:
-    """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left."""
+    """Compare all columns of sentences but `n_unknown`, which only the model can confirm."""
     known = [*recomputed.column_names, "n_unknown"]
     if more := [name for name in claimed.column_names if name not in known]:
         raise CheckFailed(f"the file of sentences has a column {more[0]!r}, which tseval cannot recompute")
@@ -38,7 +38,7 @@ def compare_sentences(claimed: pa.Table, recomputed: pa.Table) -> None:
 
 
 def compare_verdicts(claimed: pa.Table, recomputed: pa.Table) -> None:
-    """Compare verdicts cell by cell, and name the first that differs."""
+    """Compare verdicts cell by cell; an error names the first difference."""
     if claimed.num_rows != recomputed.num_rows:
         raise CheckFailed(
             f"the run has {claimed.num_rows:,} verdicts, but tseval recomputes {recomputed.num_rows:,}"
@@ -62,7 +62,7 @@ def _compare_column(
     if name not in claimed.column_names:
         raise CheckFailed(f"the file of {rows} has no column {name!r}")
     of_claim, kind = claimed[name].type, recomputed[name].type
-    if name.endswith(ENTRY):  # two dictionaries of one column may be in different orders
+    if name.endswith(ENTRY):  # equal dictionary columns may have differently ordered dictionaries
         of_claim, kind = _unfolded(of_claim), _unfolded(kind)
     if of_claim != kind:
         raise CheckFailed(
@@ -87,7 +87,7 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
 
 
 def describe_other_table(claim: Claim, name: str) -> str:
-    """Say that a table does not follow, and, where another tseval is said to have written it, that."""
+    """Describe a table that does not match, and the version of tseval that wrote it, if it was another."""
     wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
     if wrote == here:
         return f"{name} is not the table that tseval prints for these verdicts"

@@ -1,4 +1,4 @@
-"""Levels of verification, each of which uses what the one before found."""
+"""The sequence of verification levels; each level uses the results of the one before."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Ladder(ABC):
-    """What is verified, of which each level uses what the one before found.
+    """The levels of a verification, in order; each uses the results of the one before.
 
-    `whole` says what it claims to be, and gives the claim; `recomputed` gives the same computed again.
+    `whole` sets `what` and `claim`; `recomputed` sets `again`.
     """
 
     claim: Claim
@@ -33,11 +33,11 @@ class Ladder(ABC):
 
     @abstractmethod
     def whole(self) -> str:
-        """Read the claim, and hold its parts to each other; say what was read."""
+        """Read the claim and check its parts against each other; return a line about what was read."""
 
     @abstractmethod
     def recomputed(self) -> str:
-        """Compute it again from suite and evidence, and compare; say what follows."""
+        """Recompute the claim from suite and evidence, and compare; return a line about the result."""
 
     def climb(
         self,
@@ -46,7 +46,7 @@ class Ladder(ABC):
         draw: str | None,
         progress: Callable[[int, int], None] | None,
     ) -> Verification:
-        """Check level by level, as for `verify_run`."""
+        """Check level by level until one fails; arguments as in `verify_run`."""
         steps: list[tuple[VerifyLevel, Callable[[], str]]] = [
             ("whole", self.whole),
             ("recomputed", self.recomputed),
@@ -55,7 +55,7 @@ class Ladder(ABC):
         if model is not None:
             from tseval.verifying.rescore import rescore  # noqa: PLC0415 - only where a model is asked again
 
-            draw = draw or secrets.token_hex(8)  # nobody knows it before
+            draw = draw or secrets.token_hex(8)  # cannot be predicted
             level: VerifyLevel = "rerun" if share >= 1 else "rescored"
             steps.append((level, lambda: rescore(self.claim, self.again, model, share, draw, progress)))
         checks: list[Check] = []

@@ -1,4 +1,4 @@
-"""Levels of verification, and what a verification found."""
+"""Levels of verification, and their results."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from tseval.formats import Json
 
 
-# whole       every file is the one that the manifest describes, and the manifest agrees with itself
+# whole       every file matches its digest in the manifest, and the manifest does not contradict itself
 # recomputed  the suite, expanded again, and the evidence give these verdicts and these tables
-# plausible   no log-probability is above 0, and what may follow a prefix has no more than all probability
-# rescored    the model gives the same log-probabilities for a share of the sentences that nobody could choose
-# rerun       it does so for all of them
+# plausible   no log-probability is above 0, and the tokens after a prefix have a total probability of at most
+# 1 rescored    the model gives the same log-probabilities for a random share of the sentences
+# rerun       the model gives the same log-probabilities for all of them
 VerifyLevel = Literal["whole", "recomputed", "plausible", "rescored", "rerun"]
 VERIFY_LEVELS: tuple[VerifyLevel, ...] = get_args(VerifyLevel)
 
 
 class CheckFailed(Exception):  # noqa: N818 - not an error of ours: what a check is there to find
-    """Something that is not as it is claimed to be."""
+    """Raised if something differs from the claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One level that was checked: whether it holds, and what was seen, in a line."""
+    """The result of one level: whether it holds, and a line about what was found."""
 
     level: VerifyLevel
     ok: bool
@@ -38,7 +38,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a verification found of a run or entry; it ends with the first level that is wrong."""
+    """The results of a verification of a run or entry; they end with the first level that fails."""
 
     name: str
     what: str
@@ -46,12 +46,12 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether all levels hold."""
         return all(check.ok for check in self.checks)
 
     @property
     def level(self) -> VerifyLevel | None:
-        """The last level that holds; None where the first is wrong."""
+        """The last level that holds; None if the first fails."""
         return next((check.level for check in reversed(self.checks) if check.ok), None)
 
     def to_mapping(self) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""The level `plausible`: whether the numbers of evidence can be log-probabilities of any model."""
+"""The level `plausible`: whether evidence can be the log-probabilities of a model."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = ("logprob", "pieces", "right", "wrong")  # columns of evidence
-# How far the probabilities of what may follow a prefix may sum above 1, by rounding.
+# The tolerance, for rounding, of the total probability after a prefix.
 ABOVE_ONE = 1e-4
-# Adapters whose words are made of pieces: the pieces of `laugh` begin `laughs` too, so words may exceed 1.
+# Adapters whose words are made of pieces. The pieces of `laugh` also begin `laughs`, so sums may exceed 1.
 PIECED = frozenset({"hf", "mlm", "lm-eval"})
-# Those that read word by word from the left, and look every word up alone.
+# Adapters that read whole words from left to right, each with its own vocabulary entry.
 BY_WORDS = frozenset({"native", "ngram"})
 _OF_PIECES = {"pieces", "unscored"}
-_MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
+_MAY_BE_NOTHING = {"right", "wrong"}  # -inf if there is no right symbol, or no wrong one
 
 
 def check_plausible(claim: Claim, again: Recomputed) -> str:
-    """Hold evidence to what any probabilities must be."""
+    """Check that evidence has the properties of probabilities."""
     if claim.key.score == "prompt":
         return check_answers(claim, again)
     evidence, kind = claim.evidence, claim.manifest.model.kind
     for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
-        values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words
+        values = pc.drop_null(evidence.table[name]).to_numpy()  # most words have no choice before them
         value = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
         finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
         if not finite.all():
@@ -83,7 +83,7 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
 
 
 def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
-    """Hold the numbers of words that follow a context to what any probabilities must be."""
+    """Check that the numbers of forms after a context have the properties of probabilities."""
     forms = ContextForms(scored)
     for start in range(0, scored.num_rows, CONTEXTS_AT_ONCE):
         rows = np.arange(start, min(start + CONTEXTS_AT_ONCE, scored.num_rows))
@@ -109,7 +109,7 @@ def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
 
 
 def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
-    """Hold first tokens that have no number to the protocol, and to first words: pieces end with a word."""
+    """Check unscored first tokens against the protocol, and that equal first words have equal tokens."""
     unscored = claim.key.protocol.get("first_token") == "unscored"
     if unscored != ("unscored" in scored.column_names):
         raise CheckFailed(
@@ -133,7 +133,7 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
 
 
 def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
-    """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
+    """Raise an error if a word is read in two ways, which would make items undecidable."""
     texts = words.texts.dictionary_encode()
     word, look = (column.indices.to_numpy().astype(np.int64) for column in (texts, looks))
     expected = _of_first(word, look)
@@ -147,7 +147,7 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
 
 
 def _of_first(key: _Rows, values: _Rows) -> _Rows:
-    """Give, at every place, the value that stands at the first place with the same key, (places,)."""
+    """Return at every place the value of the first place with the same key, (places,)."""
     first = np.zeros(int(key.max(initial=0)) + 1, dtype=np.int64)
     first[key[::-1]] = values[::-1]
     return first[key]
@@ -159,19 +159,19 @@ def _check_prefixes(
     words: Words,
     looks: pa.DictionaryArray,  # type: ignore[type-arg]
 ) -> float:
-    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum."""
+    """Compare the numbers of equal prefixes, and sum those of words after a prefix; return the highest."""
     scored = again.scored
     look = looks.indices.to_numpy().astype(np.int64)
     last = words.starts + words.lengths - 1
-    if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
+    if pieced := "pieces" in scored.column_names:  # a last word has other pieces, because a period follows
         look[last] += len(looks.dictionary)
     roots = np.zeros(len(words.lengths), dtype=np.int64)
-    if again.suite.context is not None:  # what is read after two texts has two numbers
+    if again.suite.context is not None:  # a prefix has different numbers after different contexts
         roots, _ = number_contexts(whole_column(scored, "sentence"))
     node, before = _nodes(look, words, roots)
     first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
     first[node[::-1]] = np.arange(len(node))[::-1]
-    # Thirty layers of transformers add up: SmolLM2 differs by 1.3e-4 where it is read beside other sentences.
+    # Errors of 30 transformer layers add up: SmolLM2 differs by 1.3e-4 in a batch with other sentences.
     most = claim.last_bits * (4 if claim.manifest.model.kind in PIECED else 1)
     for name in ("words", "pieces") if pieced else ("words",):
         values = pc.list_flatten(scored[name]).to_numpy().astype(np.float64)
@@ -187,7 +187,7 @@ def _check_prefixes(
         return 0.0
     values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
     events = first[np.flatnonzero(np.bincount(node))]  # ten times as fast as np.unique
-    if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
+    if "task" in claim.key.protocol:  # a classifier: the answer is the last word, all other words are given
         is_given = np.ones(len(values), dtype=np.bool_)
         is_given[last] = False
         if values[is_given].any():
@@ -209,7 +209,7 @@ def _check_prefixes(
 
 
 def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Rows, last_bits: float) -> None:
-    """Hold what was answered inside sentences to what was asked there, and to each other after one prefix."""
+    """Check values of choices: one at every choice and nowhere else, and equal ones after equal prefixes."""
     here = np.concatenate(questions.before) >= 0
     places = np.flatnonzero(here)
     _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)
@@ -224,7 +224,7 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
             )
         answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
         others = values[first][prefix]
-        with np.errstate(invalid="ignore"):  # where both are no probability at all
+        with np.errstate(invalid="ignore"):  # both values may be -inf
             apart = np.where(values == others, 0.0, np.abs(values - others))
         if apart.max(initial=0.0) > last_bits:
             sentence = _sentence_with(scored, words, int(places[apart.argmax()]))
@@ -246,9 +246,9 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
 
 
 def _nodes(look: _Rows, words: Words, roots: _Rows) -> tuple[_Rows, _Rows]:
-    """Return the number of the prefix that each word ends, and of that before it, (words,).
+    """Return the number of the prefix that ends with each word, and of the prefix before it, (words,).
 
-    Before a first word stands the root of its sentence; numbers of prefixes are above those of roots.
+    The prefix before a first word is the root of its sentence; other prefixes have larger numbers.
     """
     node, before = np.zeros_like(look), np.zeros_like(look)
     n_looks, n_nodes = int(look.max(initial=0)) + 1, int(roots.max(initial=0))
@@ -266,6 +266,6 @@ def _nodes(look: _Rows, words: Words, roots: _Rows) -> tuple[_Rows, _Rows]:
 
 
 def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:
-    """Return the sentence of a word."""
+    """Return the sentence that contains a word."""
     row = int(np.searchsorted(words.starts, at, side="right")) - 1
     return str(scored["sentence"][row].as_py())

@@ -1,4 +1,4 @@
-"""The numbers of a claim, computed again from suite and evidence."""
+"""The numbers of a claim, recomputed from suite and evidence."""
 
 from __future__ import annotations
 
@@ -57,26 +57,26 @@ _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """A claim, computed again; its suite is expanded from its grammar or data, never from a cache."""
+    """A recomputed claim; its suite is expanded from its grammar or data, never read from a cache."""
 
     suite: Suite
     scored: pa.Table
     verdicts: pa.Table
-    n_unsaid: int = 0  # half-known contrasts that it compares without saying so
-    items: Suite | None = None  # the suite before its pairs became questions, where they did
-    are_drawn: bool = True  # its contexts follow from their source; else they are those of the run
+    n_unsaid: int = 0  # half-known contrasts that it compares without a record of them
+    items: Suite | None = None  # for prompts: the suite of pairs before the questions were made
+    are_drawn: bool = True  # whether contexts were drawn again from their source; else they are the run's
 
 
 def recompute(
     claim: Claim, spec: str | None, context: str | None = None, folder: Path | None = None
 ) -> Recomputed:
-    """Expand the suite, judge the evidence, and compare everything that is claimed.
+    """Expand the suite, judge the evidence, and compare the results with all parts of the claim.
 
     Args:
-        claim: What is claimed.
-        spec: Name or path of the suite; None for the name that the claim states.
-        context: Name or path of the source of its contexts; None for the name that the claim states.
-        folder: The folder of the run, which holds the texts of its contexts.
+        claim: The claim of a run.
+        spec: Name or path of the suite; None for the name in the claim.
+        context: Name or path of the source of its contexts; None for the name in the claim.
+        folder: The folder of the run, which has the texts of its contexts.
     """
     if by := split_measure(claim.key.score)[1]:
         raise SuiteError(
@@ -101,7 +101,7 @@ def recompute(
     hold_sizes(claim.manifest.suite, suite)
     sentences = sentences_of(suite)
     too_long = sentences[:0]
-    if claim.manifest.counts.too_long:  # which only a model can confirm
+    if claim.manifest.counts.too_long:  # only the model can confirm which sentences these are
         read = pc.is_in(sentences, value_set=claim.sentences)
         sentences, too_long = sentences.filter(read), sentences.filter(pc.invert(read))
     if not sentences.equals(claim.sentences):
@@ -147,7 +147,7 @@ def _in_both_orders(suite: Suite) -> Suite:
 def _in_context_again(
     claim: Claim, suite: Suite, spec: str | None, source: str | None, folder: Path | None
 ) -> tuple[Suite, bool]:
-    """Put the suite of a claim into its contexts; the texts that it holds must be those that it states."""
+    """Put the suite of a claim into its contexts; the stored texts must have the stated digest."""
     stated = claim.manifest.suite.context
     assert stated is not None
     if folder is not None:
@@ -177,7 +177,7 @@ def _in_context_again(
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
-    """Hold what is said of a suite's size to the suite."""
+    """Check the stated numbers of items and contrasts."""
     for name in ("n_items", "n_contrasts"):
         if (claimed := getattr(stated, name)) != (follows := getattr(suite, name)):
             raise CheckFailed(
@@ -186,7 +186,7 @@ def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
 
 
 def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
-    """Judge scored sentences."""
+    """Judge scored sentences; errors become `CheckFailed`."""
     try:
         return judged()
     except (ModelError, SuiteError) as error:
@@ -194,9 +194,9 @@ def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
 
 
 def _suite_again(claim: Claim, spec: str | None) -> Suite:
-    """Load the suite without a cache; of a part, the items that the verdicts name.
+    """Load the suite without a cache; if the run scored a part, only the items of its verdicts.
 
-    A claim names its suite. It does not say where on this machine one is: only whoever verifies does.
+    A claim gives the name of its suite, never a path: only the verifying user may name a path.
     """
     name, facts = claim.key.suite, claim.manifest.suite
     try:
@@ -232,7 +232,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
-    """Return the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
+    """Give the suite the lexical factors of the claim: `--cluster`, or the suite's; old runs have none."""
     if not knows_factors(claim):
         return cluster_by(suite, (INDEPENDENT,))
     stated = claim.manifest.suite
@@ -241,7 +241,7 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
             f"{MANIFEST}: the key `suite.inferred` is {stated.inferred!r}, but the suite "
             "states something else"
         )
-    if stated.inferred is None and not stated.clusters:  # from before, or there is nothing to infer
+    if stated.inferred is None and not stated.clusters:  # an old run, or nothing can be inferred
         return replace(suite, clusters=(INDEPENDENT,))
     try:
         return cluster_data(suite, stated.clusters or ())
@@ -250,13 +250,13 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
 
 
 def knows_factors(claim: Claim) -> bool:
-    """Return whether a run is from when there were lexical factors: it has some, or names the chosen."""
+    """Return whether a run records lexical factors: it has some, or names those of `--cluster`."""
     chosen = claim.manifest.suite.clusters
     return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
 
 
 def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
-    """Return whether a run has all factors that one over this suite would have today."""
+    """Return whether a run has all factors that a new run on this suite would have."""
     stated = claim.manifest.suite
     has_all = stated.clusters or stated.inferred or not with_critical(suite).inferred
     return knows_factors(claim) and bool(has_all)
@@ -275,12 +275,12 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
             raise CheckFailed(
                 f"the run has an item {strange[0].as_py()} of the case {name!r}, but the suite does not"
             )
-        # In some views an item has several rows.
+        # In some views of a suite, an item has several rows.
         yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
 
 
 def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
-    """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first."""
+    """Draw the items of a stated sample again and compare; `--limit` takes the first of a sample."""
     draw = _DRAW.fullmatch(stated)
     for case in cases:
         whole = next(other for other in suite.cases if other.name == case.name)

@@ -1,4 +1,4 @@
-"""The last level: a model is asked again about sentences that are drawn anew."""
+"""The levels `rescored` and `rerun`: a model scores randomly drawn sentences again."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = ("logprob", "words", "pieces", "right", "wrong", "forms", "before")
-# How many entries of a vocabulary may change places with a form that is as probable.
+# How many entries of a vocabulary may change order with a form of nearly equal probability.
 SWAPPED = 8
-# What tables show of a model.
+# Model details that tables show.
 _SHOWN = ("parameters", "core_parameters", "validation_perplexity")
-# How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
-# share of all, and a few where there are few.
+# How many more correct verdicts the claim may have than the model's new scores: a share of all, and a few
+# more for small runs.
 MOST_GAINED, _FEW = 0.005, 3
 
 
 def chosen(claim: Claim, sentences: pa.StringArray, share: float, draw: str = "") -> NDArray[np.int64]:
-    """Choose a share of the sentences, at least one, by hash: of the draw, suite, model and sentence.
+    """Choose a share of the sentences, at least one, by a hash of draw, suite, model and sentence.
 
-    The draw is made by whoever verifies, after the evidence was: without it, all that decides would be known
-    to whoever makes numbers up, who would then leave the chosen sentences alone. So if the numbers of n
-    sentences were made up, one of them is found with probability 1 - (1 - share)**n, at each draw anew.
+    The verifying user makes the draw after the evidence was made. Otherwise, someone who invents numbers
+    could know the chosen sentences and leave these unchanged. If the numbers of n sentences are invented,
+    each draw finds one with probability 1 - (1 - share)**n.
     """
     salt = f"{draw} {claim.key.suite_digest} {claim.key.fingerprint} ".encode()
     texts = (str(text).encode() for text in sentences.to_pylist())
@@ -92,7 +92,7 @@ def rescore(
         )
     allowed, why = claim.last_bits, ""
     if (noise := getattr(model, "noise", None)) is not None:
-        # Each of two computations may be as far from the plain forward pass as any token was, when measured.
+        # Each computation may differ from the plain forward pass by the largest measured difference.
         most = float(noise.max())
         allowed, why = allowed + 2 * most, f": its measured noise is up to {most:.2g}"
     worst = max(_largest_difference(name, claimed, scored, allowed) for name in numbers)
@@ -111,7 +111,7 @@ def rescore(
 
 
 def _compare_cards(stated: ModelCard, actual: ModelCard) -> None:
-    """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
+    """Compare the parts of a model card that its key lacks: the kind, and details in tables."""
     if stated.kind != actual.kind:
         raise CheckFailed(
             f"{MANIFEST}: the key `model.kind` is {stated.kind!r}, but --model is of kind {actual.kind!r}"
@@ -126,8 +126,8 @@ def _compare_cards(stated: ModelCard, actual: ModelCard) -> None:
 
 
 def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
-    """Count the verdicts that differ by the model's own numbers, which differ in their last bits."""
-    # Of rated sentences nothing is right or wrong.
+    """Count the verdicts that change with the model's new scores, which differ in their last bits."""
+    # Rated sentences have neither right nor wrong verdicts.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
     stated, actual = (np.equal(column, True).astype(np.int64) for column in both)
     n_other, gained = int((stated != actual).sum()), int((stated - actual).sum())
@@ -148,7 +148,7 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
             f"the model reads {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, but "
             f"the run states that it reads {claimed['seen'][row].as_py()!r}"
         )
-    # Entries do not hold it.
+    # Entries of a leaderboard do not have this column.
     if "n_unknown" in claimed.column_names and claimed["n_unknown"] != scored["n_unknown"]:
         raise CheckFailed(
             "the column `n_unknown` is wrong: it differs from the number of words that are unknown to --model"
@@ -163,7 +163,7 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
 
 
 def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
-    """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
+    """Return the largest difference in a column; the tolerance of a sentence's sum is that of all words."""
     if name not in claimed.column_names:
         raise CheckFailed(
             f"the file of sentences has no column {name!r}, but the model of --model gives these numbers"
@@ -175,7 +175,7 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
     allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
     if (
         name == "before"
-    ):  # entries as probable as a form stand before it in one computation, and not in another
+    ):  # tokens as probable as a form may come before it in one computation and after it in another
         allowed = allowed + SWAPPED * np.exp(np.nan_to_num(_flat(scored, "forms"), nan=-np.inf))
     if (difference > allowed).any():
         at = int((difference - allowed).argmax())

@@ -30,18 +30,18 @@ def verify_run(  # noqa: PLR0913 - all that a user may say of a verification
     """Verify a run.
 
     Args:
-        suite: Where its suite is; None for the name that it states.
-        context: Where its contexts come from; None for the name that it states.
-        model: To be asked again; None asks none, so that the level `plausible` is the highest.
-        share: Of the sentences that the model is asked about; 1 for all.
-        draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
-        progress: Called with the numbers of sentences done and of all, while the model is asked.
+        suite: Name or path of its suite; None for the name in the run.
+        context: Name or path of the source of its contexts; None for the name in the run.
+        model: The model that scores again; with None, the level `plausible` is the highest.
+        share: The share of sentences that the model scores again; 1 for all.
+        draw: The random draw of these sentences, as in a report; None for a new, unpredictable draw.
+        progress: Called with the number of sentences done and the number of all, while the model scores.
     """
     return _RunLadder(Path(path), suite, context).climb(model, share, draw, progress)
 
 
 class _RunLadder(Ladder):
-    """A run; its suite is found where it is said to be, or by the name that the run states."""
+    """A run; its suite is at the given path, or has the name in the run."""
 
     def __init__(self, path: Path, suite: str | None, context: str | None) -> None:
         super().__init__(path)
