@@ -1,9 +1,9 @@
-"""Evidence of a run: the log-probabilities that its numbers follow from, without the sentences.
+"""The evidence of a run: the log-probabilities that determine its numbers, without the sentences.
 
-A causal model's evidence is one log-probability for each node of the prefix trie of the suite's sentences.
-Equal prefixes have one number: there is one place for it. In sentences sorted by code point those with a
-common prefix stand together. So the nodes of their trie, in preorder, are the words that remain when each
-sentence leaves out what it shares with the last.
+The evidence of a causal model is one log-probability for each node of the prefix trie of the suite's
+sentences, so equal prefixes cannot have two numbers. If sentences are sorted by code point, those with a
+common prefix are neighbours. So the nodes of the trie, in preorder, are the words of each sentence after the
+prefix that it shares with the sentence before.
 """
 
 from tseval.evidence.columns import flat_column, whole_column

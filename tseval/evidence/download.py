@@ -1,4 +1,4 @@
-"""Evidence at an address: downloaded, held to its digest, kept in the cache."""
+"""Evidence at an address: downloaded, checked against its digest, and cached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _THIS_MACHINE = {"localhost", "127.0.0.1"}
 
 @dataclass(frozen=True, slots=True)
 class EvidenceAddress:
-    """Where evidence lies, with its digest and size."""
+    """The address, digest and size of evidence."""
 
     url: str
     sha256: str
@@ -33,10 +33,10 @@ class EvidenceAddress:
 
 
 def check_address(url: str) -> None:
-    """Refuse an address whose content anyone on the way could change.
+    """Raise an error for an address whose content others could change during the download.
 
     Raises:
-        EvidenceError: It is no https address; http is for this machine alone.
+        EvidenceError: The address is not https. http is allowed only for this machine.
     """
     try:
         parts = urlsplit(url)
@@ -52,12 +52,12 @@ def check_address(url: str) -> None:
 
 
 def stored_evidence(digest: str) -> Path:
-    """Name the file in the cache that holds the evidence of a digest."""
+    """Return the path in the cache of the evidence with this digest."""
     return cache_folder() / "evidence" / f"{digest}.parquet"
 
 
 def keep_evidence(content: bytes) -> Path:
-    """Put evidence into the cache, where `fetch_evidence` finds it."""
+    """Put evidence into the cache of `fetch_evidence`."""
     path = stored_evidence(sha256(content).hexdigest())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content, shared=True)
@@ -68,7 +68,7 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     """Return evidence from the cache, or else from its address.
 
     Raises:
-        EvidenceError: It is larger than it says or may be, or has another digest.
+        EvidenceError: It is larger than stated or allowed, or has another digest.
         AwayError: It cannot be downloaded.
     """
     if not 0 < address.bytes <= LARGEST_EVIDENCE:
@@ -100,13 +100,13 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
             f"{digest[:12]}, but the entry states {address.bytes:,} bytes and the digest "
             f"{address.sha256[:12]}"
         )
-    with suppress(OSError):  # without a cache it comes again the next time
+    with suppress(OSError):  # without a cache, the next call downloads it again
         keep_evidence(content)
     return content
 
 
 def _download(address: EvidenceAddress, path: Path) -> bytes:
-    """Read no more than one byte beyond what is announced."""
+    """Download at most one byte more than the stated size."""
     content = io.BytesIO()
     try:
         download(address.url, content, address.bytes + 1, limits().download_seconds, _check_redirection)
@@ -119,7 +119,7 @@ def _download(address: EvidenceAddress, path: Path) -> bytes:
 
 
 def _check_redirection(url: str) -> None:
-    """Refuse a redirection to an address that an entry could not name."""
+    """Raise an error for a redirection to an address that an entry may not have."""
     try:
         check_address(url)
     except EvidenceError as error:

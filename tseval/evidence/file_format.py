@@ -1,4 +1,4 @@
-"""The format of evidence.parquet."""
+"""The file format of evidence.parquet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPES: dict[str, pa.DataType] = {
     **ANSWER_COLUMNS,
 }
 _COLUMNS = {"logprob", *_TYPES}
-# Beside what all evidence has, in this order.
+# Optional columns in addition to `logprob` and `seen`, in this order.
 _SOMETIMES: tuple[list[str], ...] = (
     [], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"], [*AFTER_SENTENCES],
     ["pieces", *AFTER_SENTENCES], [*AFTER_SENTENCES, "unscored"], ["pieces", *AFTER_SENTENCES, "unscored"],
@@ -41,7 +41,7 @@ _SOMETIMES: tuple[list[str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What stands in the metadata of the file."""
+    """The metadata of the file."""
 
     format: int
     suite_digest: str
@@ -74,7 +74,7 @@ def evidence_bytes(evidence: Evidence) -> bytes:
 
 
 def _levels(names: list[str]) -> dict[str, int]:
-    """Return how hard to compress each column: those of `AFTER_SENTENCES` hardly become smaller."""
+    """Return the compression level of each column; columns of `AFTER_SENTENCES` are hardly compressible."""
     return {f"{name}.list.element" if name in AFTER_SENTENCES else name: 1 if name in AFTER_SENTENCES else 19
             for name in names}  # fmt: skip
 
@@ -84,7 +84,7 @@ def read_evidence(source: Path | bytes) -> Evidence:
 
     Raises:
         OSError: The file cannot be opened.
-        EvidenceError: It holds something else, or was written by a newer tseval.
+        EvidenceError: The file has other contents, or a newer tseval wrote it.
     """
     try:
         table = read_parquet(source, _TYPES, needed=["seen"], known=_COLUMNS)

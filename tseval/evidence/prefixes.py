@@ -1,4 +1,4 @@
-"""Words of sorted sentences, the prefixes that neighbours share, and the nodes of their trie."""
+"""Words of sorted sentences, prefixes shared by neighbours, and the nodes of the prefix trie."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of sentences, end to end, (words,), and how many each sentence has, (sentences,)."""
+    """The words of sentences, concatenated, (words,), and the number of words in each, (sentences,)."""
 
     texts: pa.StringArray
     lengths: Rows
 
     @cached_property
     def starts(self) -> Rows:
-        """First word of each sentence, (sentences,)."""
+        """The index of the first word of each sentence, (sentences,)."""
         return np.cumsum(self.lengths) - self.lengths
 
     @cached_property
     def shared(self) -> Rows:
-        """Words that each sentence has in common with the one before, from the first on, (sentences,)."""
+        """The number of leading words that each sentence shares with the one before, (sentences,)."""
         ids = self.texts.dictionary_encode().indices.to_numpy()
         return count_shared(ids, self)
 
     @cached_property
     def joined(self) -> pa.StringArray:
-        """The sentences, as a model sees them that knows all words, (sentences,)."""
+        """The sentences, as a model reads them that knows all words, (sentences,)."""
         return join_words(self.texts, self)
 
     @cached_property
     def evidence_rows(self) -> dict[tuple[tuple[int, int], ...], Rows]:
-        """The row of evidence for every word, (words,), by which prefixes were computed again."""
+        """A cache: the row of evidence for every word, (words,), by the prefixes that were computed twice."""
         return {}
 
 
@@ -52,7 +52,7 @@ def join_words(texts: pa.StringArray, words: Words) -> pa.StringArray:
 
 
 def split_words(sentences: pa.StringArray) -> Words:
-    """Split sentences into the words that models read; before the terminator of an empty string is none."""
+    """Split sentences into the words that models read; an empty string has none."""
     split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
     lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
     return Words(cast("pa.StringArray", split.flatten()), lengths)
@@ -62,7 +62,7 @@ def count_shared(values: NDArray[np.generic], words: Words, most: Rows | None = 
     """Count the leading words whose values each sentence shares with the sentence before.
 
     Args:
-        most: Where to stop in each sentence, (sentences,); None for the shorter of the two.
+        most: The largest count of each sentence, (sentences,); None for the length of the shorter sentence.
     """
     shared = np.zeros(len(words.lengths), dtype=np.int64)
     if most is None:
@@ -85,9 +85,9 @@ def mark_nodes(words: Words, shared: Rows) -> NDArray[np.bool_]:
 
 
 def find_nodes(words: Words, shared: Rows) -> Rows:
-    """Find for every word its node, counted among those that `mark_nodes` marks, (words,).
+    """Return for every word its node: its number among the words marked by `mark_nodes`, (words,).
 
-    A word that a sentence shares stands where the sentence before has it, or the one before that.
+    The node of a shared word is the word at the same depth in the last sentence that does not share it.
     """
     is_node = mark_nodes(words, shared)
     nodes = np.cumsum(is_node) - 1
@@ -95,7 +95,7 @@ def find_nodes(words: Words, shared: Rows) -> Rows:
     depth = 0
     while len(alive):
         here = words.starts[alive] + depth
-        # The last sentence that has a word of its own at this depth: all between share it.
+        # The last sentence whose word at this depth is a node: all sentences between share the word.
         origin = np.maximum.accumulate(np.where(is_node[here], np.arange(len(alive)), 0))
         nodes[here] = nodes[here[origin]]
         depth += 1
@@ -104,5 +104,5 @@ def find_nodes(words: Words, shared: Rows) -> Rows:
 
 
 def list_offsets(lengths: Rows) -> pa.Int32Array:
-    """Return where each list of arrow begins, and where the last ends, (lists + 1,)."""
+    """Return the start of each Arrow list, and the end of the last, (lists + 1,)."""
     return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())

@@ -1,4 +1,4 @@
-"""The evidence of a run: the log-probabilities that its scored sentences follow from."""
+"""The evidence of a run: the log-probabilities from which its scored sentences are computed."""
 
 from __future__ import annotations
 
@@ -23,33 +23,32 @@ if TYPE_CHECKING:
 
 
 Unit = Literal["prefix", "word", "sentence"]
-# A causal model computes a prefix anew only where scoring was cut into shards. A model that does so in more
-# sentences than this share has words that depend on what follows them.
+# A causal model computes a prefix twice only if scoring was split into shards. If more sentences than this
+# share have prefixes with two values, words depend on the words after them.
 MOST_APART = 0.02
-# Columns of lists, one for a whole sentence: the words that follow it, and what is more probable than each.
+# Columns of lists, one per sentence: forms after it, and the total probability of more probable tokens.
 AFTER_SENTENCES = ("forms", "before")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Log-probabilities that follow from no others.
+    """The log-probabilities from which all others are computed.
 
     Attributes:
-        suite_digest: Of the suite whose sentences they belong to.
-        unit: What one row stands for. `prefix`: a node of the prefix trie of the suite's distinct sentences,
-            sorted by code point, in preorder. `word`: a word of them, where words depend on the whole
-            sentence, or something is asked before them. `sentence`: a sentence, where no word is known.
-        apart: Sentences whose shared prefix was computed once more, with another last bit: the row among the
-            distinct sentences to the number of words that are still shared with the sentence before.
-        table: `logprob` (nats; float32, float64 for sentences) and `seen`, the word or sentence as the
-            model sees it, null where that is the suite's own; `right` and `wrong` (nats, float64) where
-            something is asked before words; `pieces` (nats, float32) where words were corrected: what
-            they were before, of which sentences are made; `unscored`, at first words, where the model leaves
-            first tokens unscored.
-            Where all verbs of a list are compared after a sentence, `forms` and `before` at its last word.
-            Where sentences are questions, the columns of `tseval.questions.answers.ANSWER_COLUMNS`.
+        suite_digest: The digest of the suite whose sentences they belong to.
+        unit: The unit of a row. `prefix`: a node of the prefix trie of the suite's distinct sentences, sorted
+            by code point, in preorder. `word`: a word of these, if words depend on the whole sentence or if
+            there are choices before them. `sentence`: a sentence, if no word has a log-probability.
+        apart: Sentences whose shared prefix was computed twice, with different last bits: from the row among
+            the distinct sentences to the number of words that are still shared with the sentence before.
+        table: `logprob` (nats; float32, float64 for sentences) and `seen`, the word or sentence as the model
+            reads it, null if it is the suite's. Optional: `right` and `wrong` (nats, float64) if there are
+            choices before words; `pieces` (nats, float32), the values before a correction of words, which
+            sum to the sentence scores; `unscored`, at first words, if the model leaves first tokens unscored;
+            `forms` and `before`, at last words, if all verbs of a list are compared after a sentence; the
+            columns of `tseval.questions.answers.ANSWER_COLUMNS` if sentences are prompts.
         too_long: Rows among the suite's distinct sentences, ascending, of those that the model cannot read;
-            what is here is of the others.
+            the table has only the others.
     """
 
     suite_digest: str
@@ -63,14 +62,14 @@ class Evidence:
 
 
 def gather(scored: pa.Table, suite_digest: str) -> Evidence:
-    """Keep of scored sentences what does not follow from the suite.
+    """Extract from scored sentences the numbers that cannot be computed from the suite.
 
     Args:
-        scored: All distinct sentences of a suite, sorted, as `sentences.parquet` of a run holds them.
-        suite_digest: Of the suite.
+        scored: All distinct sentences of a suite, sorted, in the form of `sentences.parquet`.
+        suite_digest: The digest of the suite.
 
     Raises:
-        EvidenceError: The model saw sentences as other numbers of words than they have.
+        EvidenceError: The model's `seen` has another number of words than a sentence.
     """
     sentences = whole_column(scored, "sentence")
     values = flat_column(scored, "words")
@@ -114,7 +113,7 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
 
 
 def _at_last_words(lists: pa.ChunkedArray[Any], words: Words) -> pa.ChunkedArray[Any]:
-    """Put what follows a sentence at its last word, whose node no sentence before has; null elsewhere."""
+    """Put the lists of a sentence at its last word, whose node no earlier sentence has; null elsewhere."""
     sentence = np.zeros(len(words.texts), dtype=np.int64)
     nothing = np.ones(len(words.texts), dtype=np.bool_)
     last = words.starts + words.lengths - 1
@@ -125,7 +124,7 @@ def _at_last_words(lists: pa.ChunkedArray[Any], words: Words) -> pa.ChunkedArray
 def _with_first_tokens(
     table: pa.Table, look: NDArray[np.int64], starts: NDArray[np.int64], tokens: NDArray[np.int64]
 ) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Keep the unscored first tokens, (sentences,); a first word with another one is another prefix."""
+    """Add the unscored first tokens, (sentences,); equal first words with different tokens differ."""
     look = look.copy()
     pairs = np.stack((look[starts], tokens), axis=1)
     look[starts] = look.max() + 1 + np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
@@ -137,6 +136,6 @@ def _with_first_tokens(
 
 
 def _table(logprob: pa.Array, seen: pa.StringArray, own: pa.StringArray) -> pa.Table:  # type: ignore[type-arg]
-    """Lay evidence out; what the model sees is null where it is the suite's own."""
+    """Return the table of evidence; `seen` is null if the model reads the suite's word or sentence."""
     same = pc.equal(seen, own)
     return pa.table({"logprob": logprob, "seen": pc.if_else(same, pa.scalar(None, pa.string()), seen)})

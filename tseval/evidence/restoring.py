@@ -1,4 +1,4 @@
-"""Scored sentences made from evidence, bit for bit those that it was gathered from."""
+"""Scored sentences restored from evidence, bit for bit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Part the suite's distinct sentences into those that a model read and those too long for it.
+    """Split the suite's distinct sentences into those that a model read and those that are too long.
 
     Raises:
-        EvidenceError: There are no such sentences, or none is left.
+        EvidenceError: A row of `too_long` does not exist, or all sentences are too long.
     """
     rows = np.asarray(evidence.too_long, dtype=np.int64)
     if len(rows) and (np.any(np.diff(rows, prepend=-1) < 1) or rows[-1] >= len(sentences)):
@@ -40,19 +40,19 @@ def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringAr
 
 
 def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | None = None) -> pa.Table:
-    """Make scored sentences from evidence, bit for bit those that it was gathered from.
+    """Restore scored sentences from evidence, bit for bit.
 
     Args:
-        evidence: Of a run on a suite.
+        evidence: The evidence of a run.
         sentences: The suite's distinct sentences, sorted (`tseval.verdicts.sentences_of`).
-        words: Those of the sentences, where they are split already.
+        words: The words of the sentences, if they are split already.
 
     Returns:
-        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`,
-        `pieces`, `unscored`, `forms` and `before` where there are such, as `sentences.parquet` holds them.
+        The columns of `sentences.parquet`: `sentence`, `seen`, `logprob` (nats, float64), `words` (nats,
+        float32), and `right`, `wrong`, `pieces`, `unscored`, `forms` and `before` if the evidence has them.
 
     Raises:
-        EvidenceError: It has another number of rows than these sentences need, or other words in them.
+        EvidenceError: The number of rows does not match these sentences, or a value of `seen` is not a word.
     """
     if evidence.unit == "sentence":
         return _sentences_again(evidence, sentences)
@@ -93,7 +93,7 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
 
 
 def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
-    """Find the row of evidence for every word."""
+    """Return the row of evidence for every word."""
     if evidence.unit == "word":
         _refuse_other_size(evidence, len(words.texts))
         return np.arange(len(words.texts))
@@ -107,7 +107,7 @@ def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))
     key = tuple(evidence.apart.items())
-    if key not in words.evidence_rows:  # most models of a board share it: none, or shards of one size
+    if key not in words.evidence_rows:  # most models of a board have equal keys: empty, or equal shards
         if len(words.evidence_rows) > 1:
             words.evidence_rows.popitem()
         words.evidence_rows[key] = find_nodes(words, shared)
@@ -133,7 +133,7 @@ def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
 
 
 def _refuse_other_words(evidence: Evidence) -> None:
-    """Refuse a word, as the model sees it, that is no word or several."""
+    """Raise an error if a value of `seen` is not exactly one word."""
     seen = pc.drop_null(whole_column(evidence.table, "seen"))
     spaced = pc.not_equal(seen, pc.utf8_trim_whitespace(seen)).to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
