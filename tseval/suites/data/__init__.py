@@ -1,7 +1,7 @@
-"""Suites from data: sets of minimal pairs that were published as files rather than as grammars.
+"""Suites from data: sets of minimal pairs that were published as files, not as grammars.
 
-`reading` reads a set: it finds out what each file holds (`kinds`) and has it read. A table is read in three
-steps in every format: its rows become records (`records`), its columns get roles (`roles`), and its
-records become items by the layout that these imply (`pair_tables`, `layouts`, `ratings`). Sets with a format
-of their own have a module of their own: `blimp`, `clams`, `linzen`, `gulordava`, `syntaxgym`, `contexts`.
+`reading` reads a set: `kinds` finds the kind of each file and its reader. Tables of every format are read in
+three steps. Rows become records (`records`), columns get roles (`roles`), and records become items by the
+layout that the roles imply (`pair_tables`, `layouts`, `ratings`). Sets with a special format have separate
+modules: `blimp`, `clams`, `linzen`, `gulordava`, `syntaxgym`, `contexts`.
 """

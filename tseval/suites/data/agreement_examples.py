@@ -1,4 +1,4 @@
-"""Tables of agreement examples as a suite: each sentence with its verb as found, and in the other number."""
+"""Read tables of agreement examples as suites: the verb of each sentence is compared in both numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONTRAST = Contrast("grammatical", "ungrammatical")
 SPLIT_ORDER = ("train", "valid", "test")
-# Feature to column.
+# Features and their columns.
 FEATURES = {
     **{name: name for name in ("number", "n_intervening", "n_attractors", "n_non_attractors", "distance")},
     **{"last_intervening": "last_intervening", "position": "verb_index"},
@@ -32,9 +32,9 @@ FEATURES = {
 
 
 def read_agreement(reading: TableReading) -> tuple[Case, ...]:
-    """Read tables of examples into cases: one for each split, or a single one where there are no splits.
+    """Read tables of examples into cases: one for each split, or a single case without splits.
 
-    Of several tables, the columns that all have become features.
+    If there are several tables, columns that all of them have become features.
     """
     files = list(reading.files)
     tables = [read_examples(file) for file in files]
@@ -51,13 +51,13 @@ def read_agreement(reading: TableReading) -> tuple[Case, ...]:
     if unsplit:
         return (_case(stem_of(files[0]), table, entries),)
     splits: list[Any] = table["split"].unique().to_pylist()
-    names = sorted(splits, key=lambda name: (*SPLIT_ORDER, name).index(name))  # others as they come
+    names = sorted(splits, key=lambda name: (*SPLIT_ORDER, name).index(name))  # other splits come last
     parts = [(name, pc.equal(table["split"], pa.scalar(name))) for name in names]
     return tuple(_case(name, table.filter(part), entries.filter(part)) for name, part in parts)
 
 
 def _entries(table: pa.Table) -> pa.Table:
-    """Return of every example which sentence it is from, and which verb it is about."""
+    """Return the sentence and the verb of every example, as lexical factors."""
     columns = ("sentence", "number", "verb_form", "opp_verb_form")
     texts: list[list[Any]] = [table[name].to_pylist() for name in columns]
     sentences, *verbs = texts
@@ -69,7 +69,7 @@ def _entries(table: pa.Table) -> pa.Table:
 
 
 def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:
-    """Return items of examples: each sentence with the verb as found, and in the other number."""
+    """Return a case of examples: each sentence with its verb as written and in the other number."""
     as_found: list[str] = []
     changed: list[str] = []
     for row in table.select(["sentence", "verb_index", "opp_verb_form"]).to_batches():

@@ -1,4 +1,4 @@
-"""Several words in one cell, `hit|hurt|seen`: which of two continuations is then the more probable one."""
+"""Several words in one cell, `hit|hurt|seen`: how such continuations are compared."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def alternatives_in(
     bad: Sequence[str],
     options: Mapping[str, str],
 ) -> list[tuple[list[str], list[str]]]:
-    """Return the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
+    """Return the alternatives of every continuation, `hit|hurt|seen`; an empty list if no cell has several.
 
     Raises:
-        SuiteError: A cell holds several, and the user does not say what that means.
+        SuiteError: A cell has several words, and the option `alternatives` is not set.
     """
     chosen = options.get("alternatives")
     if chosen is not None and chosen not in ALTERNATIVES:
         raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ALTERNATIVES, 'Values')}")
     if chosen is None and not any("|" in text for texts in (good, bad) for text in texts):
-        return []  # of a million pairs none is cut
+        return []  # so that a million pairs without alternatives need not be split
     parts = [([*map(str.strip, good_text.split("|"))], [*map(str.strip, bad_text.split("|"))])
              for good_text, bad_text in zip(good, bad, strict=True)]  # fmt: skip
     for (place, _, roles), text, both_parts in zip(records, zip(good, bad, strict=True), parts, strict=True):
@@ -60,7 +60,7 @@ def alternatives_in(
 
 
 def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, str]]:
-    """Name alternatives; where an item has fewer than others, its last one is repeated."""
+    """Name the alternatives of an item; if it has fewer than other items, its last one is repeated."""
     names = _numbered(label, n_texts)
     return [(name, texts[min(at, len(texts) - 1)]) for at, name in enumerate(names)]
 
@@ -75,14 +75,14 @@ def _numbered(label: str, n_texts: int) -> list[str]:
 
 
 def any_of(n_good: int, n_bad: int) -> str:
-    """Write that the most probable of some continuations is more probable than each of some others."""
+    """Return the formula: the best of some continuations is more probable than each of some others."""
     good, bad = map(_numbered, PAIR_LABELS, (n_good, n_bad))
     beaten = (" | ".join(f"(2;%{good_word}%) < (2;%{bad_word}%)" for good_word in good) for bad_word in bad)
     return " & ".join(f"[{inequality}]" for inequality in beaten)
 
 
 def sum_of(n_good: int, n_bad: int) -> str:
-    """Write that some continuations are more probable than some others, the probabilities of each added.
+    """Return the formula: the probabilities of some continuations sum to more than those of some others.
 
     >>> sum_of(2, 1)
     '(2;%good%,%good_2%) < (2;%bad%)'
@@ -94,9 +94,9 @@ def sum_of(n_good: int, n_bad: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """What several words in one cell mean."""
+    """A meaning of several words in one cell."""
 
-    formula: Callable[[int, int], str]  # the prediction, by the most words that a cell has of either kind
+    formula: Callable[[int, int], str]  # returns the prediction for the largest numbers of good and bad words
     meaning: str
 
 

@@ -1,4 +1,4 @@
-"""JSON lists without names: two endings of one beginning."""
+"""Read JSON lists without names: two endings of one prefix."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def read_arrays(file: Path, stem: str, reading: TableReading) -> Iterator[DataItem]:
-    """Read JSON without names, `[[[prefix, prefix], [right, wrong]], ...]`: two endings of one beginning.
+    """Read JSON without names, `[[[prefix, prefix], [right, wrong]], ...]`: two endings of one prefix.
 
     Source: Kryvosheieva & Levy 2025, Controlled evaluation of syntactic knowledge in multilingual language
-    models, whose suites are published so.
+    models. Their suites have this format.
     """
     for number, element in enumerate(cast("list[Any]", parse_data(read_text(file), str(file))), 1):
         place = f"{file}:{number}"

@@ -1,7 +1,7 @@
 """BLiMP (Warstadt et al. 2020, TACL): 67 paradigms of 1,000 pairs, with three methods.
 
 `full` compares whole sentences (the paper's simple LM method), `one_prefix` two endings of the same prefix,
-`two_prefix` the same ending of two prefixes; not every paradigm allows these.
+`two_prefix` the same ending of two prefixes. The prefix methods do not apply to every paradigm.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 BLIMP_SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
-# What each method compares: the sums of two sentences that share a prefix differ as their endings do.
+# The score of each method. If two sentences share a prefix, their sums differ as their endings do.
 BLIMP_METHODS: dict[str, Score] = {"full": "sentence", "one_prefix": "sentence", "two_prefix": "ending"}
-_COMPARED = {  # the columns of the better and of the worse sentence
+_COMPARED = {  # method to the columns of the better and of the worse sentence
     "full": (["sentence_good"], ["sentence_bad"]),
     "one_prefix": [["one_prefix_prefix", f"one_prefix_word_{which}"] for which in PAIR_LABELS],
     "two_prefix": [[f"two_prefix_prefix_{which}", "two_prefix_word"] for which in PAIR_LABELS],
 }
-# As the paper prints them (Table 2). Two paradigms carry `s-selection` in the data and stand under argument
-# structure in the paper and in the published results.
+# Phenomena as the paper prints them (Table 2). Two paradigms are labelled `s-selection` in the data, but
+# belong to argument structure in the paper and in the published results.
 PHENOMENA = {
     "anaphor_agreement": "Anaphor agreement", "argument_structure": "Argument structure",
     "s-selection": "Argument structure", "binding": "Binding", "control_raising": "Control/raising",
@@ -50,7 +50,7 @@ BLIMP_FIELDS = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "
 
 
 def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
-    """Read paradigms, in the order of their names and pair numbers, however the files are cut."""
+    """Read paradigms in the order of their names and pair numbers, whatever file each pair is in."""
     records = [placed for path in paths for placed in read_jsonl(path)]
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:
@@ -90,7 +90,7 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
 def blimp_set(reading: TableReading) -> DataSet:
     """Read files of BLiMP as a set, by one of its methods."""
     method = reading.method or "full"
-    # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
+    # A file of one paradigm is BLiMP too. The name includes the method, because it changes the items.
     title = "BLiMP" if method == "full" else f"BLiMP, {method.replace('_', '-')} method"
     name = reading.name if reading.method is None else f"{reading.name}_{method}"
     cases = reading.build(read_blimp(list(reading.files), method))

@@ -1,4 +1,4 @@
-"""Candidates: words that are put into the mask of a sentence, or behind a prefix, one of which is right."""
+"""Candidates: words that fill the mask of a sentence or continue a prefix; one of them is right."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ MASK = re.compile(r"\[MASK\]|\[BLANK\]|<mask>|<blank>|\*\*\*mask\*\*\*|_{2,}", r
 
 
 def fills(columns: Header) -> bool:
-    """Check whether a pair of columns holds what is put into the sentence of a third."""
+    """Check whether a pair of columns holds words for the mask in a third column."""
     pair, frame = columns.pair(), frame_of(columns)
     return pair is not None and frame is not None and frame not in pair
 
 
 def frame_of(columns: Header) -> str | None:
-    """Return the column of a sentence with a mask, which words are put into."""
+    """Return the column of sentences with a mask; None if there is none."""
     name = columns.of("sentence")
     return name if name and MASK.search(text_in(columns.first.get(name))) else None
 
 
 def read_candidates(file: Path, stem: str, columns: Header, reading: TableReading) -> Iterator[DataItem]:
-    """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
+    """Make pairs from candidates: the right one should be more probable than each other candidate."""
     frame, pair = frame_of(columns), None if columns.of("candidates") else columns.pair()
     before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
     if before is None:
@@ -48,7 +48,7 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
             "  Name the column: --columns sentence=NAME (with [MASK]), or --columns prefix=NAME."
         )
     text_columns = [*pair] if pair else [str(columns.of("candidates"))]
-    # Without such a column, it is the candidates themselves, for all rows.
+    # If there is no such column, the name is a list of candidates for all rows.
     constant = None if text_columns[0] in columns.names else text_columns[0]
     answer, item = None if pair else columns.of("answer"), columns.of("item")
     rows = columns.rows(spelt=True)
@@ -91,7 +91,7 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
 
 
 def _options(place: str, given: Json) -> list[str]:
-    """Read candidates: a list, one as JSON or Python writes it, or a cell parted by | ; / or commas."""
+    """Read candidates: a JSON list, a list as Python prints it, or a cell split at | ; / or commas."""
     options: Json = given
     if isinstance(given, str):
         text = given.strip()
@@ -116,7 +116,7 @@ def _options(place: str, given: Json) -> list[str]:
 def _right(
     options: Sequence[tuple[str, list[str]]], answers: Sequence[str] | None, column: str | None
 ) -> list[int]:
-    """Find the right candidate of every record: the first, the one that is the answer, or that it numbers."""
+    """Return the index of each record's right candidate: the first one, or the one that the answer names."""
     if answers is None:
         return [0] * len(options)
     both = [(answer, place, texts) for answer, (place, texts) in zip(answers, options, strict=True)]
@@ -137,7 +137,7 @@ def _right(
 
 
 def filled(place: str, text: str, record: DataRecord, column: str, words: Mapping[str, str]) -> str:
-    """Fill the mask of a sentence with the word that a column stands for."""
+    """Fill the mask of a sentence with the word for the value of a column."""
     value = text_in(record.get(column))
     if value not in words:
         raise SuiteError(

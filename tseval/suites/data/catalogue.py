@@ -1,4 +1,4 @@
-"""What can be downloaded: data sets by name, fetched whole or not at all, held to what they must contain."""
+"""The data sets that tseval can download, with their addresses, sizes and digests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GREEN = f"{_GITHUB}/facebookresearch/colorlessgreenRNNs/dbffbf0f2ef86c50bac204d
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A state of a repository. Git computes its id from every byte that it holds: it is a checksum."""
+    """A commit of a git repository. Its id is a checksum over all its files."""
 
     repository: str  # address that git can fetch from
     id: str  # forty hexadecimal digits
@@ -55,24 +55,24 @@ _SAP = Commit("https://github.com/caplabnyu/sapbenchmark", "15e61066d510b5349e17
 class Published:
     """A data set at its published address."""
 
-    title: str  # as a reader would cite it
-    licence: str  # what its authors allow
+    title: str  # the name for a citation
+    licence: str  # as its authors state it
     n_cases: int
     n_items: int
     files: Mapping[str, str] = field(default_factory=dict)  # name to address, or to its path in `source`
-    folder: str | None = None  # of `source`, or an archive: all its files are taken, `files` renames some
-    source: Commit | None = None  # None where the files have addresses of their own
-    digest: str | None = None  # of the suite that they make up; None where only the commit vouches for them
-    columns: Mapping[str, str] = field(default_factory=dict)  # how tables are read, as `--columns`
+    folder: str | None = None  # folder or archive of `source`: take all its files; `files` renames some
+    source: Commit | None = None  # None if the files have separate addresses
+    digest: str | None = None  # of the suite; None if only the commit guarantees the content
+    columns: Mapping[str, str] = field(default_factory=dict)  # how to read the tables, as `--columns`
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A data set whose files are not fetched, but opened once they are here."""
+    """A data set that tseval does not download, but reads if its files are present."""
 
     title: str
     licence: str
-    address: str  # of a repository that git can clone, with a file for each of its cases
+    address: str  # of a git repository with one file per case
 
 
 _PARADIGMS = (
@@ -102,7 +102,7 @@ _PARADIGMS = (
     "wh_vs_that_with_gap_long_distance",
 )  # fmt: skip
 
-# English has Marvin & Linzen's constructions, the other languages seven of them.
+# English has all constructions of Marvin & Linzen, the other languages have seven of them.
 _CLAMS_FILES = (
     "simple_agrmt", "vp_coord", "long_vp_coord", "prep_anim", "subj_rel", "obj_rel_within_anim",
     "obj_rel_across_anim",
@@ -123,7 +123,7 @@ def _clams(code: str) -> Published:
     return Published(title, "Apache-2.0", len(files), n_items, files, source=_CLAMS)
 
 
-# Suites of each language (Kryvosheieva & Levy 2025), by what the sentences hold, in order.
+# Suites of each language (Kryvosheieva & Levy 2025), named after the words of their sentences, in order.
 _BHS_SUITES = {
     "basque": ("DO-S_DO_V_AUX", "DO-S_IO_DO_V_AUX", "IO-IO_S_V_AUX", "IO-S_IO_DO_V_AUX", "S-IO_S_V_AUX",
                "S-S_DO_V_AUX", "S-S_IO_DO_V_AUX", "S-S_V_AUX"),
@@ -371,18 +371,18 @@ ELSEWHERE = {
 
 
 def published_at(path: Path) -> Published | None:
-    """Return the published set whose files a folder holds: that of its name, where such sets lie."""
+    """Return the published set that a folder holds, by the folder's name; None outside the data folder."""
     return CATALOGUE.get(path.name) if path.parent == data_folder() else None
 
 
 def columns_at(path: Path, columns: Mapping[str, str] | None) -> dict[str, str] | None:
-    """Return how the tables at a path are read: as their user says, else as a published set is."""
+    """Return how to read the tables at a path: the columns of the published set, overridden by the user's."""
     published = published_at(path)
     return {**(published.columns if published else {}), **(columns or {})} or None
 
 
 def refuse_elsewhere(name: str) -> None:
-    """Say how to get a data set that tseval does not fetch."""
+    """Raise an error that explains how to get a data set, if tseval knows it but does not download it."""
     if name in ELSEWHERE:
         address = ELSEWHERE[name].address
         raise SuiteError(

@@ -1,7 +1,7 @@
 """CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian.
 
-A folder for each language (`en_evalset`), a text file for each construction. Every line holds `True` or
-`False`, a tab, and a sentence; a grammatical sentence is followed by its ungrammatical twins.
+Each language has a folder (`en_evalset`) with a text file for each construction. Every line holds `True` or
+`False`, a tab, and a sentence. A grammatical sentence is followed by its ungrammatical variants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLAMS_SOURCE = "Mueller et al. 2020, Cross-Linguistic Syntactic Evaluation of Wo
 REFLEXIVES = "Reflexive anaphora"
 NPI = "Negative polarity items"
 ANIMACY = {"anim": "animate", "inanim": "inanimate"}
-# File name without its animacy: phenomenon and dependency, as in the table of Marvin & Linzen.
+# File name without the animacy: name, phenomenon and dependency, as in the table of Marvin & Linzen.
 CONSTRUCTIONS = {
     "simple_agrmt": ("Simple", AGREEMENT, "short"),
     "sent_comp": ("Sentential complement", AGREEMENT, "short"),
@@ -60,7 +60,7 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
             )
         construction, phenomenon, dependency = known
         pairs = list(_pairs(file, (case, construction, phenomenon, dependency), features))
-        # Items may share a sentence with several twins; which words they share the files do not say.
+        # Several items may share a grammatical sentence. The files do not say which words items share.
         shares = len({pair.entries["sentence"] for pair in pairs}) < len(pairs)
         yield from pairs if shares else (replace(pair, entries={}) for pair in pairs)
 

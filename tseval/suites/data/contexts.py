@@ -1,9 +1,9 @@
-"""Contexts and targets (EWoK, Ivanova et al. 2024): does a target fit its own context better than the other?
+"""Contexts and targets (EWoK, Ivanova et al. 2024): is a target more probable after its own context?
 
     target 1:  log P(T1 | C1) > log P(T1 | C2)
     target 2:  log P(T2 | C2) > log P(T2 | C1)
 
-EWoK's accuracy is the mean of the two rows. Departure: a tie is wrong, and there half right.
+EWoK's accuracy is the mean of the two rows. Departure: a tie counts as half right here, as wrong in EWoK.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ CONTEXT_PREDICTIONS = (
 
 
 def read_contexts(reading: TableReading) -> tuple[Case, ...]:
-    """Read contexts and targets under EWoK's names; each `Domain` is a row of the table, or each file."""
+    """Read contexts and targets under EWoK's column names; each `Domain` or each file is one case."""
     return reading.build(_crossed(reading), ask_continuations(CONTEXT_PREDICTIONS))
 
 
 def _crossed(reading: TableReading) -> Iterator[DataItem]:
-    # An item makes two questions, and BabyLM's files hold each item twice, the second with halves exchanged.
+    # An item has two questions. BabyLM's files repeat each item with exchanged halves: both get one number.
     numbers: dict[frozenset[str], str] = {}
     given = roles_given(reading.options)
     columns = {name: given.get(name, name) for name in CONTEXT_COLUMNS}

@@ -1,6 +1,6 @@
-"""Continuations of prefixes: two of one prefix, or one of two (COMPS, Misra et al. 2023, EACL).
+"""Continuations: two of one prefix, or one of two prefixes (COMPS, Misra et al. 2023, EACL).
 
-log P(continuation | prefix) is compared.
+The compared value is log P(continuation | prefix).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PREFERS_GOOD = (Prediction("good > bad", "(2;%good%) < (2;%bad%)"),)
 
 
 def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence[DataItem]], Question]:
-    """Return what asks entries for their continuations, each region 2 behind its beginning, region 1."""
+    """Return a function that makes the question of a case; region 2 is the continuation of region 1."""
 
     def ask(entries: Sequence[DataItem]) -> Question:
         if whole := [entry for entry in entries if not entry.regions]:
@@ -39,7 +39,7 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
 
 
 def continued(item: DataItem, parts: Mapping[str, tuple[str, str]], join: str = "auto") -> DataItem:
-    """Fill in the sentences of an entry from prefixes and continuations, joined as `join_parts` does."""
+    """Return the item with sentences made of prefixes and continuations, joined by `join_parts`."""
     for _, continuation in parts.values():
         if not continuation.split():
             raise SuiteError(
@@ -56,7 +56,7 @@ def continued(item: DataItem, parts: Mapping[str, tuple[str, str]], join: str = 
 
 
 def region_lengths(entries: Sequence[DataItem]) -> pa.Table:
-    """Count the words of every region of every entry, by label."""
+    """Return the number of words of every region of every entry, by label."""
     lengths = {
         label: [[n for _, n in entry.regions[label]] for entry in entries] for label in entries[0].sentences
     }

@@ -1,8 +1,8 @@
-"""What items of data share where nothing says so: the words in which their sentences differ.
+"""Find the words that items of a data set share, if its columns do not name them.
 
-A million pairs made of seven verbs carry the information of seven verbs. So where a data set names no lexical
-factor, the words that differ between the sentences of an item are one, `critical`: *laughs* and *laugh* are
-the same entry, whichever is right.
+A million pairs made of seven verbs carry the information of seven verbs. So if a data set names no lexical
+factor, the words that differ between the sentences of an item become the factor `critical`. *laughs* and
+*laugh* are the same entry, whichever of them is right.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from tseval.items import Case, Suite
 
 CRITICAL, SENTENCE = "critical", "sentence"
-NOTHING = "–"  # where one sentence has a word more than the other
+NOTHING = "–"  # if one sentence has a word more than the other
 _MARKS = ".,;:?!…\"'“”‘’()[]"
-# A column that may say what items share: so many values in some case, each of so many items on average.
+# A column may name shared words if some case has this many values, each in this many items on average.
 FEWEST_VALUES, FEWEST_ITEMS = 5, 10
-# Numbers are measures of sentences, unless their column is called so.
+# A column of numbers usually measures sentences, unless its name contains one of these words.
 _NUMBERS_THAT_NAME = ("template", "item", "frame", "lemma", "verb", "noun", "group", "lexic")
 
 
 def differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """Return which words differ: of sentences of one length each word, else what their ends do not share."""
+    """Return which words differ: by position for equal lengths, else the words between shared ends."""
     shortest = min(map(len, sentences))
     if len(sentences) == 2 and len(sentences[0]) == len(sentences[1]):
         apart = [word != other_word for word, other_word in zip(*sentences, strict=True)]
@@ -45,7 +45,7 @@ def differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
 
 
 def critical_words(sentences: Sequence[str]) -> str | None:
-    """Name the words in which sentences differ, in the order of the alphabet; None if they are the same.
+    """Return the words in which sentences differ, in alphabetical order; None if the sentences are equal.
 
     >>> critical_words(["the author laughs.", "the author laugh."])
     'laugh/laughs'
@@ -61,34 +61,34 @@ def critical_words(sentences: Sequence[str]) -> str | None:
 
 
 def with_critical(suite: Suite) -> Suite:
-    """Add the factor `critical` to the cases of pairs of which the data name no words that items share.
+    """Add the factor `critical` to cases of pairs whose data name no shared words.
 
-    Only where neither the data nor a user, by `--cluster`, say what items share.
+    The suite stays as it is if the user sets clusters with `--cluster`.
     """
     if suite.clusters or suite.inferred or suite.files is None:
         return suite
     lacking = [case for case in suite.cases if case.contrasts and not _names_words(case)]
     added = {case.name: _with_critical(case) for case in lacking}
-    if not any(CRITICAL in _shared(case) for case in added.values()):  # every item has words of its own
+    if not any(CRITICAL in _shared(case) for case in added.values()):  # no two items share these words
         return suite
     cases = tuple(added.get(case.name, case) for case in suite.cases)
     return replace(suite, cases=cases, inferred=CRITICAL)
 
 
 def cluster_data(suite: Suite, columns: Sequence[str]) -> Suite:
-    """Return the columns that name what items share (`tseval.items.cluster_by`); `critical` may be one."""
+    """Cluster items by columns (`tseval.items.cluster_by`); `critical` is added if it is among them."""
     tables = (table for case in suite.cases for table in (case.features, case.entries))
     is_column = any(CRITICAL in table.column_names for table in tables)
     return cluster_by(suite if is_column or CRITICAL not in columns else with_critical(suite), columns)
 
 
 def _names_words(case: Case) -> bool:
-    """Return whether data say what items share, besides the sentence that several are made from."""
+    """Return whether the data name something that items share, other than a common sentence."""
     return bool(_shared(case) - {SENTENCE})
 
 
 def _shared(case: Case) -> set[str]:
-    """Name the factors of which two items of a case share an entry."""
+    """Return the factors in which some entry occurs in several items of a case."""
     columns = {name: case.entries[name].combine_chunks().drop_null() for name in case.entries.column_names}
     return {name for name, column in columns.items() if len(column) > len(column.unique())}
 
@@ -102,7 +102,7 @@ def _with_critical(case: Case) -> Case:
 
 
 def shared_columns(suite: Suite) -> Iterator[tuple[str, int]]:
-    """Yield the columns that many items share and that may name words, with how many values each has."""
+    """Yield columns that many items share and that may name words, each with its number of values."""
     names = dict.fromkeys(name for case in suite.cases for name in case.features.column_names)
     for name in names:
         cases_with_column = [case for case in suite.cases if name in case.features.column_names]
@@ -112,7 +112,7 @@ def shared_columns(suite: Suite) -> Iterator[tuple[str, int]]:
         counts = [len(column.unique()) for column in columns]
         n_values = len({value for column in columns for value in column.unique().to_pylist()})
         n_items = sum(map(len, columns))
-        # Of each case some: a column that has one value in a case names its row.
+        # The test needs several values in one case: a column with one value per case only names the case.
         if max(counts) >= FEWEST_VALUES and n_items >= FEWEST_ITEMS * sum(counts):
             yield name, n_values
 

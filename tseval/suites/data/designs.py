@@ -1,9 +1,8 @@
 """Designs: items whose sentences differ in conditions, and whose regions are compared.
 
-A formula is what the user predicts. Without one, the prediction is the effect of every condition against the
-first, in the region that is called critical; of four conditions in two factors, whether the effect of one is
-larger under the first level of the other. Nothing in a table says which condition is harder: the sign of an
-effect does.
+The user's formula is the prediction. Without one, each condition is compared with the first condition, in the
+critical region. If four conditions cross two factors, their interaction is tested too. A table does not say
+which condition is harder; the sign of an effect does.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from tseval.suites.data.roles import Header
 
 
-# Regions that are compared by default.
+# Names of regions that are compared by default.
 _CRITICAL = ("critical", "crit", "target", "disambiguation", "disambiguating", "disamb", "disambig")
-# Columns that are regions, as published.
+# Columns of published tables that are regions, with their template.
 _PUBLISHED = {
     # Jurayj, Rudman & Eickhoff 2022, Garden Path Traversal in GPT-2, BlackboxNLP.
     ("Start", "Transitive", "Intransitive", "NP", "Verb", "Rest"):
@@ -38,7 +37,7 @@ _PUBLISHED = {
 
 
 def as_name(text: str) -> str:
-    """Write a condition or a region as formulas may name it.
+    """Convert the text of a condition or region to a name for formulas.
 
     >>> as_name("sub-no matrix"), as_name(","), as_name(""), as_name("2nd")
     ('sub_no_matrix', 'comma', 'none', 'c2nd')
@@ -48,7 +47,7 @@ def as_name(text: str) -> str:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Write names as formulas may have them; of two that become one, the second gets a number."""
+    """Convert texts to distinct names for formulas; if two names are equal, the second gets a number."""
     distinct: list[str] = []
     for name in map(as_name, names):
         numbered = (name, *(f"{name}_{n}" for n in range(2, len(names) + 1)))
@@ -57,13 +56,13 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def template_of(columns: Header) -> str | None:
-    """Return the template of a table whose columns are regions, of its user or as published."""
+    """Return the template of a table whose columns are regions: the user's, or that of a published table."""
     published = next((text for names, text in _PUBLISHED.items() if {*names} <= {*columns.names}), None)
     return columns.options.get("layout", published)
 
 
 def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
-    """Read a template: each region's name, what may stand there, and whether it is compared."""
+    """Yield each region of a template: its name, its alternatives, and whether it is compared."""
     template = template_of(columns) or ""
     marked = False
     for part in re.finditer(r'(\*?)(?:\{([^{}]*)\}|"([^"]+)"|([^\s{}"]+))', template):
@@ -91,7 +90,7 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
 
 
 def ask_design(entries: Sequence[DataItem], reading: TableReading) -> Question:
-    """Return the question of a case on regions: the user's predictions, or effects of its conditions."""
+    """Return the question of a case: the user's predictions, or the effects of its conditions."""
     lengths, region_numbers = {}, {}
     for label in entries[0].regions:
         order = _order(entries, label)
@@ -123,7 +122,7 @@ def _refuse_empty(
     lengths: Mapping[str, pa.Array[Any]],
     reading: TableReading,
 ) -> None:
-    """Refuse to compare a starred region that has words under some conditions and none under others."""
+    """Refuse to compare a starred region that is empty under some conditions but not under others."""
     region = reading.compared
     if (
         region is None
@@ -152,7 +151,7 @@ def _refuse_empty(
 
 
 def _order(entries: Sequence[DataItem], label: str) -> list[str]:
-    """Return the regions of a condition in the order of its items, which may lack some of them."""
+    """Return the regions of a condition in order; single items may lack some of them."""
     order: list[str] = []
     seen: set[tuple[str, ...]] = set()
     for entry in entries:
@@ -179,10 +178,10 @@ def _effects(
     compared: str | None,
     crossed: bool = False,
 ) -> list[Prediction]:
-    """Ask for the effect of each condition against the first; of two factors, for their interaction too.
+    """Compare each condition with the first; for four conditions in two factors, add the interaction.
 
-    Where the user crosses factors, `condition=A+B`, a level of the second is compared with the first level of
-    it, under one level of the first.
+    If the user crosses factors, `condition=A+B`, each level of B is compared with the first level of B,
+    within one level of A.
     """
     shared = [
         name
@@ -216,7 +215,7 @@ def _effects(
 
 
 def _grid(labels: Sequence[str]) -> list[list[str]] | None:
-    """Arrange conditions by the levels of their first factor; None where they are not all combinations."""
+    """Arrange conditions by the levels of their first factor; None if they are not a full crossing."""
     levels = [label.split("_") for label in labels]
     for cut in range(1, max(map(len, levels))):
         first = list(dict.fromkeys("_".join(parts[:cut]) for parts in levels))

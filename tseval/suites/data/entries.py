@@ -1,4 +1,4 @@
-"""Items of a data set as they are read from files, and the cases that they make up."""
+"""The items of a data set as read from files, and the cases that they form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tseval.suites.data.roles import DataRecord
 
 
-# The phenomenon of every data set of agreement.
+# The phenomenon of all agreement data sets.
 AGREEMENT = "Subject-verb agreement"
 TableRow = tuple[str, str, str, str | None]
 
@@ -41,46 +41,46 @@ class DataItem:
     place: str  # `file:line`, for messages
     row: TableRow  # case, construction, phenomenon and dependency
     sentences: Mapping[str, str]  # by label, the better ones first
-    features: Mapping[str, Feature | None]  # None for no text
-    # Lexical factor to what the item shares with others there; the same factors in a whole case.
+    features: Mapping[str, Feature | None]  # None if the value is missing
+    # Lexical factor to the entry that the item shares with others; all items of a case have the same factors.
     entries: Mapping[str, str] = field(default_factory=dict)
-    # Label to the regions of its sentence with their words counted; none where sentences are compared whole.
+    # Label to the regions of its sentence with their word counts; empty if whole sentences are compared.
     regions: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set, read."""
+    """A data set that has been read."""
 
     name: str  # short, used in file names
-    title: str  # as a reader would cite it
+    title: str  # the name for a citation
     source: str | None  # its reference
-    score: Score  # what the published method compares
+    score: Score  # the default score: the published method
     cases: tuple[Case, ...]
-    files: Mapping[str, str] = field(default_factory=dict)  # by name: what was read of it, or why nothing was
-    notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it was read
+    files: Mapping[str, str] = field(default_factory=dict)  # name to what was read, or why nothing was read
+    notes: tuple[str, ...] = ()  # notes for the user on how the set was read
 
 
 @dataclass(slots=True)
 class TableReading:
-    """What is read of files of one kind."""
+    """The input, options and results of reading files of one kind."""
 
-    files: Mapping[Path, str]  # each with what it is called in the set
-    name: str  # of the set
-    method: str | None = None  # what to compare, where the set was published with several methods
-    options: Mapping[str, str] = field(default_factory=dict)  # what the user says of its tables (`roles.py`)
-    items: Counter[str] = field(default_factory=Counter)  # path of a file to how many items came of it
-    notes: list[str] = field(default_factory=list)  # what a reader of the numbers should know
-    compared: str | None = None  # name of the region that is compared, where the user says it
-    predictions: tuple[Prediction, ...] = ()  # of continuations, where they are not good > bad
+    files: Mapping[Path, str]  # path to the file's name in the set
+    name: str  # name of the set
+    method: str | None = None  # the method to use, if the set was published with several
+    options: Mapping[str, str] = field(default_factory=dict)  # the user's `--columns` (`roles.py`)
+    items: Counter[str] = field(default_factory=Counter)  # path of a file to its number of items
+    notes: list[str] = field(default_factory=list)  # notes for the user
+    compared: str | None = None  # name of the compared region, if the user states it
+    predictions: tuple[Prediction, ...] = ()  # for continuations; empty for good > bad
     unused: dict[str, list[str]] = field(default_factory=dict)  # path of a file to columns without a role
 
     def build(
         self, entries: Iterable[DataItem], ask: Callable[[Sequence[DataItem]], Question] | None = None
     ) -> tuple[Case, ...]:
-        """Gather entries into cases, in order of first appearance, and count them file by file.
+        """Group entries into cases, in order of first appearance, and count the items of each file.
 
-        Without a question, every sentence of an entry is compared with those after it.
+        Without `ask`, every sentence of an entry is compared with those after it.
         """
         groups: dict[str, list[DataItem]] = {}
         for entry in self._with_features(entries):
@@ -94,7 +94,7 @@ class TableReading:
         return tuple(_case(group, ask_group) for group in groups.values())
 
     def _with_features(self, entries: Iterable[DataItem]) -> Iterator[DataItem]:
-        """Leave out columns that hold what is no feature, as times and lists, and say so."""
+        """Leave out columns with values that cannot be features, such as times and lists, and add a note."""
         all_entries = list(entries)
         values: list[tuple[str, Any]] = [
             feature for entry in all_entries for feature in entry.features.items()
@@ -110,20 +110,20 @@ class TableReading:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """What a table holds instead of a feature."""
+    """A value of a table that cannot be a feature."""
 
-    kind: str  # of Python's types
+    kind: str  # name of its Python type
 
 
-# A judgement before a sentence, as linguists write it.
+# A linguist's mark of judgement before a sentence.
 _JUDGED = re.compile(r"\s*(\*|\?{1,2}\*?|#|%)\s*(?=\S)")
 
 
 def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], reading: TableReading) -> bool:
-    """Return whether sentences begin with marks of judgement to take off: every ungrammatical one has one.
+    """Return whether every ungrammatical sentence begins with a mark of judgement, which must be removed.
 
-    Places are those of the ungrammatical ones. Refuse it where some of these have a star, no grammatical one
-    has, and some have no mark.
+    `places` are the places of the ungrammatical sentences. If some of them have a star, others have no mark,
+    and no grammatical sentence has a star, the marks are an error.
     """
     marked = [bool(_JUDGED.match(text)) for text in bad]
     if marked and all(marked):
@@ -152,7 +152,7 @@ def without_mark(text: str) -> str:
 
 
 def first_places(texts: Iterable[str]) -> list[str]:
-    """Assign each text the number of the place where it stands first, from 1, so that equal ones share it."""
+    """Assign each text the number of its first occurrence, from 1, so that equal texts share a number."""
     places: dict[str, str] = {}
     return [places.setdefault(text, str(number)) for number, text in enumerate(texts, 1)]
 
@@ -183,20 +183,23 @@ def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Quest
 
 
 def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> dict[str, Feature | None]:
-    """Return the features of a record, whose place is for messages; columns are by feature."""
+    """Return the features of a record. `place` is for messages; `columns` maps features to columns."""
     features: dict[str, Feature | None] = {}
     for feature, name in columns.items():
         value: Any = record.get(name)
         if isinstance(value, float) and isnan(value):
             value = None
-        # Some sets say null; what is no feature is left out for all items (`TableReading.build`).
+        # Some sets write null. Values that cannot be features are removed later (`TableReading.build`).
         fits_in = isinstance(value, str | int | float | None)
         features[feature] = value if fits_in else cast("Feature", Unfit(type(value).__name__))
     return features
 
 
 def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> TableRow:
-    """Return the row of a record in the table; a missing name is that of the next wider level."""
+    """Return the row of a record in the results table.
+
+    A missing case or phenomenon is the file's name; a missing construction is the case.
+    """
     case, construction, phenomenon, dependency = (
         text_in(value_of(record, columns.get(name))) or None for name in ROW_NAMES
     )
@@ -205,7 +208,7 @@ def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> Tabl
 
 
 def split_rows(rows: Sequence[TableRow], has_phenomenon: Sequence[bool]) -> list[TableRow]:
-    """Cut a case of several phenomena, where records name them, and no constructions, into one for each."""
+    """Split cases with several phenomena but no constructions into one case per phenomenon."""
     phenomena: dict[str, set[str]] = {}
     for row, is_named in zip(rows, has_phenomenon, strict=True):
         if is_named:
@@ -243,14 +246,14 @@ def _clean(entry: DataItem, label: str) -> str:
             f"{entry.place}: the {label} sentence has no words.\n  Write the sentence, or remove the row."
         )
     clean = single_spaced(text)
-    return text if clean == text else clean  # of a million sentences none is held twice
+    return text if clean == text else clean  # keep one copy of a million sentences, not two
 
 
 def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
-    """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
+    """Return a feature as a typed column: texts, whole numbers, numbers or truth values."""
     values = [entry.features[feature] for entry in entries]
     kinds = {type(value) for value in values}
-    if kinds <= {str, type(None)}:  # no text is the empty one, as in a table
+    if kinds <= {str, type(None)}:  # a missing text becomes an empty text, as in a table
         return pa.array([value or "" for value in values], pa.string())
     known = [value for value in values if value is not None]  # a number may be missing
     kinds.discard(type(None))
@@ -275,6 +278,6 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
 
 
 def data_set(reading: TableReading, cases: tuple[Case, ...]) -> DataSet:
-    """Return a set of cases, which has the name of its file unless the user names it."""
+    """Return a set of cases. Its name is the name of its file, unless the user names it."""
     regions = any(isinstance(case.question, Regions) for case in cases)
     return DataSet(reading.name, reading.name, None, "regions" if regions else "sentence", cases)

@@ -1,7 +1,6 @@
-"""Items of data to leave out: known errors of published sets, and lists of a user.
+"""Leave out items of a data set: known errors of published sets, or a user's list.
 
-`known_errors.json` holds errors that were found in published sets, by the ids of their items, and where they
-were reported.
+`known_errors.json` lists errors of published sets by the ids of their items, and where they were reported.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ if TYPE_CHECKING:
 
 
 KNOWN_ERRORS = "known-errors"
-# What the id of an item is called among its features or lexical factors; the first that a case has is meant.
+# Names of features or lexical factors that hold the ids of items; the first one in a case is used.
 _IDS = ("pair", "pairID", "pair_id", "id", "ID", "item")
-_DIGITS = 12  # of the digest of a list
+_DIGITS = 12  # length of a list's digest
 
 
 @dataclass(frozen=True, slots=True)
 class KnownError:
-    """An error that was found in a published set."""
+    """An error in a published set."""
 
     address: str  # where it was reported
-    what: str  # of which kind it is
+    what: str  # the kind of error
     items: dict[str, list[int | str]]  # case to the ids of its items
 
 
@@ -61,12 +60,12 @@ def _errata() -> dict[str, _Errata]:
 
 
 def known_errors(data: DataSet) -> list[KnownError]:
-    """Return the errors that are known of a set, told by its reference."""
+    """Return the known errors of a set, which is identified by its reference."""
     return next((errata.errors for errata in _errata().values() if errata.source == data.source), [])
 
 
 def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
-    """Return the errors that are known of a set, with how many of its items each is about."""
+    """Return the known errors of a set, each with its number of items in the set."""
     cases = {case.name: case for case in data.cases}
     counts = (
         sum(int(_among(cases[name], ids).sum()) for name, ids in error.items.items() if name in cases)
@@ -76,7 +75,7 @@ def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
 
 
 def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
-    """Refuse to leave out items of what is no data."""
+    """Refuse to leave out items of a suite that is not data."""
     if exclude is not None:
         raise SuiteError(
             f"{suite}: the items of this suite have no ids, so --exclude cannot name items.\n"
@@ -87,10 +86,10 @@ def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
 def leave_out(
     data: DataSet, cases: Sequence[Case], exclude: Exclude
 ) -> tuple[str, tuple[tuple[str, str], ...], list[Case]]:
-    """Leave items out of some cases of a set: those of `known-errors`, of the path of a list, or of pairs.
+    """Leave out items of some cases: `known-errors`, a list at a path, or pairs of case and id.
 
-    Give what the list is called, `known-errors` or its digest; the list of cases and ids; and the cases
-    without its items.
+    Returns:
+        The name of the list (`known-errors` or its digest), its pairs of case and id, the remaining cases.
     """
     if exclude == KNOWN_ERRORS:
         known = (case_ids for error in known_errors(data) for case_ids in error.items.items())
@@ -138,7 +137,7 @@ def _ids_of(case: Case) -> pa.ChunkedArray[Any]:
 
 
 def _read(path: Path) -> Iterable[tuple[str, str]]:
-    """Read a list: a table, or records in JSON, of `paradigm` and `pairID`, or `case` and `item`."""
+    """Read a list of items, a table or JSON records, with `paradigm` and `pairID`, or `case` and `item`."""
     if not path.is_file():
         raise SuiteError(
             f"--exclude: the file {str(path)!r} does not exist.\n"
@@ -158,7 +157,7 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _refuse_unlisted(data: DataSet, listed: Mapping[str, Sequence[str]], where: str) -> None:
-    """Refuse a list that names what is not there: it was made for other data, or is misspelt."""
+    """Refuse a list that names missing cases or items: it belongs to other data, or is misspelt."""
     cases = {case.name: case for case in data.cases}
     for name, ids in listed.items():
         if name not in cases:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tseval.suites.data.catalogue import Commit, Published
 
 
-_TIMES = 12  # as long as other downloads: these addresses are ours, and files are large
+_TIMES = 12  # factor on the usual deadline: the addresses are trusted and the files large
 TIMEOUT = 30  # seconds without an answer
 
 
@@ -47,14 +47,14 @@ def fetch_files(
     digest_of: Callable[[Path, Mapping[str, str]], str],
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
-    """Download the files of a data set into a folder, which appears when all are there and checked.
+    """Download the files of a data set into a folder, which appears only when all are present and checked.
 
-    `digest_of` gives the digest of the suite in a folder, read by columns; it is returned. Progress is in
-    files: done, and all.
+    `digest_of` computes the digest of the suite in a folder, given its columns; the digest is returned.
+    `progress` gets the number of finished files and the number of all files.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as made:
-        # A folder of the set's name inside, since the name of a suite is that of its folder.
+        # The inner folder has the name of the set, because a suite is named after its folder.
         part = Path(made) / name
         part.mkdir()
         try:
@@ -85,7 +85,7 @@ def fetch_files(
 
 
 def _by_other_means(published: Published, folder: Path) -> str:
-    """Return what to bring where there is no network, and where to."""
+    """Return advice on how to get the files without a network."""
     files = [
         place if place.endswith(f"/{name}") else f"{place} as {name}"
         for name, place in published.files.items()
@@ -98,7 +98,7 @@ def _by_other_means(published: Published, folder: Path) -> str:
 
 
 class _NoAnswerError(Exception):
-    """A file did not come."""
+    """A file could not be downloaded."""
 
 
 def _download(address: str, path: Path) -> None:
@@ -110,10 +110,10 @@ def _download(address: str, path: Path) -> None:
 
 
 def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Callable[[str, Path], object]]:
-    """Return the files and where they are, and a function that copies one to its path.
+    """Return the files with their places, and a function that copies one to a path.
 
-    Git names all that it fetches by checksums over the content, from the files up to the commit. So
-    everything under the commit's id comes from its authors.
+    Git identifies everything that it fetches by checksums of the content, up to the commit. So all files
+    under the commit's id come from its authors.
     """
     source, folder = published.source, published.folder
     if source is None:
@@ -121,7 +121,7 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
     git = partial(_git, source, "--git-dir", str(clone))
     git("init", "--quiet", "--bare")
     git("remote", "add", "origin", source.repository)
-    # Where a server can leave files out, only those that are taken are downloaded.
+    # If the server supports it, only the needed files are downloaded.
     git("fetch", "--depth=1", "--filter=blob:none", "origin", source.id)
     entries = git("ls-tree", "-rz", source.id).decode().split("\0")
     ids = {
@@ -158,7 +158,7 @@ def _unpacked(name: str, packed: bytes) -> dict[str, bytes]:
 
 
 def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
-    """Name files as the set does, others as in their folder; hidden ones and folders are left out."""
+    """Name files as the set does, or as in their folder; leave out hidden files and folders."""
     renamed = {*published.files.values()}
     names = {place.rpartition("/")[2]: place for place in places if place not in renamed}
     others = {name: place for name, place in names.items() if name and not name.startswith(".")}

@@ -1,4 +1,4 @@
-"""Files of data: which files of a folder are read, and what each is called."""
+"""Find the data files of a folder, and choose a name for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# Files beside data that are no data, with any ending.
+# Names of files that accompany data but are not data, with any ending.
 _ABOUT = re.compile(
     r"(licen[cs]e|copying|notice|readme|changelog|changes|citation|authors|contributing|requirements|"
     r"dataset_infos?|metadata|croissant|config|package)", re.IGNORECASE,
@@ -26,7 +26,7 @@ _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
 def is_data(path: Path) -> bool:
-    """Check whether a path is a file of data, or a folder of such files rather than of grammars."""
+    """Check whether a path is a data file, or a folder with data files and no grammars."""
     if path.is_dir():
         grammars = any(path.glob("*.jinja")) or (path / "suite.yaml").exists()
         return not grammars and any(_why_not(file) is None for file in _walk(path))
@@ -34,7 +34,7 @@ def is_data(path: Path) -> bool:
 
 
 def not_a_suite(path: Path) -> SuiteError:
-    """Return the error for a file whose ending is none of a suite, with a name that tseval reads."""
+    """Return the error for a file with an unknown ending; it suggests an ending that tseval reads."""
     try:
         line = next(read_lines(path), ("", ""))[1]
     except TsevalError:
@@ -52,10 +52,10 @@ def not_a_suite(path: Path) -> SuiteError:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder and of those below it, by name; hidden ones are left out."""
+    """Yield the files of a folder and its subfolders, sorted by name; hidden files are left out."""
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True):
-        if (real := os.path.realpath(root)) in seen:  # a link to a folder above
+        if (real := os.path.realpath(root)) in seen:  # a link to a folder that was visited before
             folders.clear()
             continue
         seen.add(real)
@@ -64,7 +64,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _why_not(file: Path) -> str | None:
-    """Return why a file is not looked into; None for one that may hold data."""
+    """Return why a file is skipped; None if it may hold data."""
     name = bare_name(file)
     if name.endswith(".gold"):
         return "it belongs to a .text"
@@ -74,9 +74,9 @@ def _why_not(file: Path) -> str | None:
 
 
 def data_files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
-    """Return the files of data in a folder with what each is called, and why others are not read.
+    """Return the data files of a folder with their names, and for each other file why it is not read.
 
-    Programs write what they were given in other formats: of files that differ in their endings, one is read.
+    A file may exist in several formats: of files that differ only in their endings, one is read.
     """
     reasons, by_name = {}, dict[Path, Path]()
     for file in _walk(folder):
@@ -89,7 +89,7 @@ def data_files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
             better, worse = sorted((other_file, file), key=_rank)
             by_name[plain] = better
             reasons[name_in(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
-    for text in by_name.values():  # each is read with its `.gold`
+    for text in by_name.values():  # a `.text` file is read together with its `.gold` file
         if text.name.endswith(".text"):
             reasons.pop(name_in(gold_of(text), folder), None)
     return _called(folder, list(by_name.values())), reasons
@@ -109,14 +109,14 @@ def _without_ending(file: Path) -> str:
 
 
 def set_name_of(file: Path) -> str:
-    """Return the name of a set that is one file, without endings and without the number of a part."""
+    """Return the name of a set that is one file, without endings and without the number of a shard."""
     return _SHARD.sub("", stem_of(file))
 
 
 def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
-    """Return distinct names of files: their names, their folders if the names are equal, or their paths.
+    """Return distinct names of files: their names, else the names of their folders, else their paths.
 
-    The parts that a table was cut into, as on the Hugging Face hub, are one.
+    The shards of one table, as on the Hugging Face hub, share a name.
     """
     whole = {file: file.with_name(_SHARD.sub("", _without_ending(file))) for file in files}
     n_files = len({*whole.values()})

@@ -1,8 +1,8 @@
-"""Gulordava et al.'s colourless green sentences: a form that agrees, and one that does not, after a prefix.
+"""Gulordava et al.'s colourless green sentences: a form that agrees and a form that does not, after a prefix.
 
-A language has a table, `generated.tab`, of two rows for each item, the correct form first. Beside it are the
-sentences, `generated.text`, with a line for each in `generated.gold`. Both give the same items, but for words
-that the table writes as `<unk>`, and for the number of attractors, which only the table has.
+Each language has a table, `generated.tab`, with two rows for each item, the correct form first. The same
+items are in `generated.text`, with one line each in `generated.gold`. They differ in words that the table
+writes as `<unk>`, and in the number of attractors, which only the table has.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
 PAIR = ("correct", "wrong")
-# Feature to column: the original sentence, which of its versions, and how many attractors.
+# Feature to column: the original sentence, the version of it, and the number of attractors.
 NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
 SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
 HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
-# Last word of a pattern that is no verb: `L__DET_ADJ_NOUN` (Italian, Hebrew and Russian have such patterns).
+# Last words of patterns that do not end in a verb: `L__DET_ADJ_NOUN` (Italian, Hebrew and Russian).
 _NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
 
 
 def _phenomenon(patterns: Iterable[str]) -> str:
-    """Return the heading of a file: subject-verb agreement only if all its patterns end in a verb."""
+    """Return the phenomenon of a file: subject-verb agreement only if all its patterns end in a verb."""
     return "Agreement" if any(pattern.rpartition("_")[2] in _NOMINAL for pattern in patterns) else AGREEMENT
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
-    """Read `generated.tab`, or `generated.text` with `generated.gold` beside it."""
+    """Read `generated.tab`, or `generated.text` together with `generated.gold`."""
     return _of_gold(path) if path.name.endswith(".text") else _of_table(path)
 
 
@@ -77,19 +77,19 @@ def _of_table(path: Path) -> Iterator[DataItem]:
             (right["type"], SENTENCE_TYPES[right["type"]], phenomenon, None),
             {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
             {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
-            # The nonce versions of a sentence have its words in all other places.
+            # The nonce versions of a sentence keep its words in all other positions.
             verb_entries(f"{right['pattern']} {right['constr_id']}", singular),
         )
 
 
-# Of a line of `generated.gold`: pattern with both numbers, original sentence, version, place of the form,
-# part of speech, features, form, wrong form, lemma, where the pattern begins, its first tag, its words.
+# Cells of a line of `generated.gold`: pattern with both numbers, original sentence, version, position of the
+# form, part of speech, features, form, wrong form, lemma, start of the pattern, its first tag, its words.
 _CELLS = 12
-_TYPES = {True: "original", False: "generated"}  # by whether the version is the sentence itself
+_TYPES = {True: "original", False: "generated"}  # True: the version is the original sentence
 
 
 def has_patterns(text: Path) -> bool:
-    """Return whether the `.gold` beside a `.text` is as Gulordava et al. write it, with patterns."""
+    """Return whether the `.gold` file of a `.text` file has the patterns of Gulordava et al."""
     gold = gold_of(text)
     _, line = next(read_lines(gold), ("", "")) if gold.exists() else ("", "")
     return line.count("\t") == _CELLS - 1
@@ -125,7 +125,7 @@ def _of_gold(text: Path) -> Iterator[DataItem]:
 
 
 def _gold_line(place: str, line: str) -> tuple[str, int, int, int, str, str, str]:
-    """Return the pattern, the original sentence, its version, the form's place and number, and both forms."""
+    """Return pattern, original sentence, version, position and number of the form, and both forms."""
     cells = line.split("\t")
     number = re.search(r"\bNumber=(Sing|Plur)\b", cells[5]) if len(cells) == _CELLS else None
     if number is None or not all(map(is_count, cells[1:4])):
@@ -140,6 +140,6 @@ def _gold_line(place: str, line: str) -> tuple[str, int, int, int, str, str, str
 
 
 def gulordava_set(reading: TableReading) -> DataSet:
-    """Read files as a set."""
+    """Read files of Gulordava et al. as a set."""
     items = (item for file in reading.files for item in read_gulordava(file))
     return DataSet(reading.name, "Colourless green agreement", GULORDAVA, "sentence", reading.build(items))

@@ -1,8 +1,8 @@
-"""How the parts of a text in several columns become one text: with a space, or without one.
+"""Join the parts of a text from several columns, with or without spaces.
 
-Chinese, Japanese, Thai, Khmer and Lao have no spaces between words, an elided word (`l’`) has none behind it,
-and a comma has none before it. Where there is none, a boundary stays that no model and no reader sees
-(`tseval.writing.BOUNDARY`): the parts are still words of their own, so that regions can be compared.
+Chinese, Japanese, Thai, Khmer and Lao have no spaces between words. There is no space after an elided word
+(`l’`) or before a comma. Parts without a space are joined by an invisible boundary
+(`tseval.writing.BOUNDARY`), so that they remain separate words and regions can be compared.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tseval.writing import BOUNDARY, CLITICS, ELIDED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-JOINS = ("auto", "space", "none")  # what stands between parts, `--columns join=`
-BY_SCRIPT = "script"  # as `auto`, but marks, clitics and elided words stand apart, as tokens do
-# Scripts whose words have no spaces between them, and the marks that are written among these.
+JOINS = ("auto", "space", "none")  # the values of `--columns join=`
+BY_SCRIPT = "script"  # like `auto`, but marks, clitics and elided words are separate tokens
+# Scripts without spaces between words, and their punctuation marks.
 _RUN_ON = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u19e0-\u19ff\u3001-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\ufe30-\ufe4f"
     "\uff01-\uff9f\U00020000-\U0003347f]"
@@ -37,11 +37,11 @@ _ELIDED = {
     "sull",
     "un",
 }
-_APART = re.compile(r"\s[.,;:?!]")  # the texts have spaces before marks: they are tokens
+_APART = re.compile(r"\s[.,;:?!]")  # a space before a mark: the text is tokenised
 
 
 def join_of(options: Mapping[str, str]) -> str:
-    """Return what the user says should stand between parts; refuse what is none of `JOINS`."""
+    """Return the user's setting `join`; refuse a value that is not in `JOINS`."""
     join = options.get("join", "auto")
     if join not in JOINS:
         raise SuiteError(
@@ -51,7 +51,7 @@ def join_of(options: Mapping[str, str]) -> str:
 
 
 def join_parts(parts: Sequence[str], join: str = "auto") -> str:
-    """Join the parts of a text, empty ones passed over, by one of `JOINS`, or `BY_SCRIPT`."""
+    """Join the parts of a text by one of `JOINS` or `BY_SCRIPT`; empty parts are skipped."""
     held = [part for part in parts if part]
     attaches = join == "auto" and not any(_APART.search(part.lstrip()) for part in held)
     text = ""
@@ -66,7 +66,7 @@ def join_parts(parts: Sequence[str], join: str = "auto") -> str:
 
 
 def _has_no_space(text: str, part: str, attaches: bool) -> bool:
-    """Return whether a text is written without a space between its beginning and what follows."""
+    """Return whether there is no space between a text and the part that follows it."""
     if _RUN_ON.match(text[-1]) and _RUN_ON.match(part[0]):
         return True
     if not attaches:

@@ -1,4 +1,4 @@
-"""Which sentences of a table are the better ones, by labels, conditions or marks."""
+"""Decide which sentences of a table are the better ones, by labels, conditions or marks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GOOD_LABELS = {good for good, _ in OPPOSITES}
 BAD_LABELS = {bad for _, bad in OPPOSITES}
-# What labels say, beside the words that a condition may have: 1, true and the like.
+# The meaning of labels: the words that conditions may have, and further ones such as 1 and true.
 _LABELS = {
     **dict.fromkeys((*GOOD_LABELS, "1", "true", "yes", "ok", "g"), True),
     **dict.fromkeys((*BAD_LABELS, "0", "false", "no", "*", "u"), False),
@@ -25,7 +25,7 @@ _LABELS = {
 
 
 def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
-    """Return which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
+    """Return which sentences are better, by labels, names of conditions, or marks; None if unknown."""
     if (better := columns.options.get("better")) and "predict" in columns.options:
         raise SuiteError(
             "--columns: the settings better= and predict= cannot be used together.\n  Leave one of them out."
@@ -65,7 +65,7 @@ def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | 
         return [bool(judgement) for judgement in judged]
     levels = [[level.lower() for level in levels_of(sentence.condition)] for sentence in sentences]
     if "predict" in columns.options and levels and all(levels):
-        return None  # conditions are what the formula is about, also those that are called good and bad
+        return None  # the formula compares conditions, even those with names such as good and bad
     if levels and len({len(words) for words in levels}) == 1:
         for index in range(len(levels[0])):
             level_words = {words[index] for words in levels}

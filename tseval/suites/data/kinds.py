@@ -1,4 +1,4 @@
-"""The kinds of data files: what a file holds, and what reads it."""
+"""The kinds of data files: how to recognise each kind, and its reader."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def methods_of(path: Path) -> tuple[str, ...]:
-    """Name the methods that a set was published with, where there are several (BLiMP)."""
+    """Return the methods that a set was published with, if there are several (BLiMP)."""
     if not is_data(path):
         return ()
     first = next(iter(data_files(path)[0])) if path.is_dir() else path
@@ -40,7 +40,7 @@ def methods_of(path: Path) -> tuple[str, ...]:
 
 
 def kind_of(file: Path, options: Mapping[str, str]) -> str | None:
-    """Name what a file holds, one of the readers below; None if nothing in it fits a reader."""
+    """Return the kind of a file, a key of `READERS`; None if no reader fits."""
     ending, kind = Path(bare_name(file)).suffix, "table"
     if ending == ".json":
         kind = json_kind(file) or ""
@@ -59,7 +59,7 @@ def kind_of(file: Path, options: Mapping[str, str]) -> str | None:
 
 
 def _by_columns(file: Path, options: Mapping[str, str]) -> str | None:
-    """Name the layout that the columns of a table imply; what was always read as something stays that."""
+    """Return the kind that the columns of a table imply. The order of checks keeps old readings stable."""
     columns = header_of(file, options)
     names = columns.names
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
@@ -80,7 +80,7 @@ def _by_columns(file: Path, options: Mapping[str, str]) -> str | None:
     return "ratings" if rated else layout
 
 
-# Each kind of file to what reads files of this kind as one set.
+# Kinds of files, each with the function that reads all files of the kind as one set.
 READERS: dict[str, Callable[[TableReading], DataSet]] = {
     "blimp": blimp_set,
     "clams": clams_set,

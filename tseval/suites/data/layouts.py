@@ -1,15 +1,15 @@
-"""Step two of reading a table: rows that are parts of an item become items, by the roles of their columns.
+"""Step two of reading a table: rows that hold parts of items become items, by the roles of their columns.
 
-    candidates     a sentence with a mask, or a prefix, and candidates: the right one first, or the answer
-    sentences      a sentence a row, its item and its label or condition beside it
-    words          a word or a region a row
-    alternating    lines by turns, the worse one first (Zorro, Huebner et al. 2021); the other way round,
-                   `alternating-good-first`
-    TEMPLATE       a column a region: `Start {Transitive|Intransitive} {,|} NP *Verb Rest` takes each
-                   alternative for a condition, and compares the words under `*Verb`
+    candidates     a sentence with a mask, or a prefix, and candidates: the right one first, or an answer
+    sentences      one sentence per row, with its item and its label or condition
+    words          one word or region per row
+    alternating    bad and good sentences alternate, the bad one first (Zorro, Huebner et al. 2021);
+                   `alternating-good-first` for the other order
+    TEMPLATE       one region per column: in `Start {Transitive|Intransitive} {,|} NP *Verb Rest`, each
+                   alternative is a condition, and the words under `*Verb` are compared
 
-Where sentences have labels, items are pairs. Where they have conditions alone, items are designs: regions are
-compared as a formula says, or the effect of the second condition against the first is predicted.
+If sentences have labels, items are pairs. If they have only conditions, items are designs: a formula compares
+regions, or by default each condition is compared with the first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PREFIX = ("prefix", "continuation")
 def read_table_of(
     read: Callable[[Path, str, TableReading], Iterator[DataItem]], reading: TableReading
 ) -> tuple[Case, ...]:
-    """Read files into items, and ask what their regions, if they have any, are about."""
+    """Read files into items and build their cases; items with regions get a question about their regions."""
     items = [item for file, stem in reading.files.items() for item in read(file, stem, reading)]
     first = next((item for item in items if item.regions), None)
     if first is None:
@@ -104,7 +104,7 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
 
 
 def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
-    """Return the column of cases, found by its name, that has another value in every row; None if not."""
+    """Return the column of cases if it was chosen by its name but differs in every row; None otherwise."""
     case = columns.rows(spelt=True).get("case")
     if case is None or "case" in columns.given or (columns.known and case in columns.known.roles.values()):
         return None
@@ -113,7 +113,7 @@ def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
 
 
 def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
-    """Keep the features that all items of a case have: what differs within one is none of the others."""
+    """Keep only the features that all items of a case have."""
     all_items = list(items)
     shared: dict[str, set[str]] = {}
     for item in all_items:
@@ -162,7 +162,7 @@ def _pairs(
 def _grouped(
     sentences: Sequence[Sentence], is_better: Sequence[bool]
 ) -> list[tuple[list[Sentence], list[Sentence]]]:
-    """Return the better and the worse sentences of each item; where it has several conditions, of each."""
+    """Return the better and worse sentences of each item, or of each condition if items have several."""
     fault: SuiteError | None = None
     for by_condition in (True, False):
         groups: dict[tuple[object, ...], tuple[list[Sentence], list[Sentence]]] = {}
@@ -200,7 +200,7 @@ def _grouped(
 
 
 def _item(sentences: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
-    """Return an item of its sentences; what differs among their rows is no feature of it."""
+    """Return an item made of its sentences; columns that differ between their rows do not become features."""
     first, *others = sentences.values()
     features = {
         name: value
@@ -222,7 +222,7 @@ def _item(sentences: Mapping[str, Sentence], item: str, whole: bool = False) -> 
 
 
 def _predicted(names: Mapping[str, str], reading: TableReading) -> list[str]:
-    """Return the conditions that the prediction names; all if it names none."""
+    """Return the conditions that the prediction names; all conditions if it names none."""
     formula = reading.options["predict"]
     named = {*re.findall(r"([^\W\d]\w*)\.", formula), *re.findall(r"%([^%]+)%", formula)}
     return [condition for condition, name in names.items() if name in named] or [*names]

@@ -1,7 +1,7 @@
 """Agreement in running text (Linzen et al. 2016, Gulordava et al. 2018): `.text` and `.gold` files.
 
-Is the right form of the verb the more probable one? An item is the sentence up to the verb, ending in either
-form; what follows is not scored.
+The right form of the verb should be more probable than the wrong form. An item is the sentence up to the
+verb, with either form as its last word; the words after the verb are not scored.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
 
 
 def verb_entries(sentence: str, singular: str) -> dict[str, str]:
-    """Name what verbs in running text may share: the sentence, and the verb, by its singular."""
+    """Return the lexical factors of a verb in running text: its sentence, and its singular form."""
     return {"sentence": sentence, "verb": singular.lower()}
 
 
 def linzen_set(reading: TableReading) -> DataSet:
-    """Read files as a set."""
+    """Read files of Linzen et al. as a set."""
     items = (item for file in reading.files for item in read_linzen(file))
     return DataSet(reading.name, "Agreement in Wikipedia", LINZEN, "sentence", reading.build(items))

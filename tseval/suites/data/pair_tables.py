@@ -1,4 +1,4 @@
-"""Tables of pairs: any table with two sentences a row, or with two continuations of a prefix."""
+"""Tables of pairs: any table with two sentences per row, or with two continuations of a prefix."""
 
 from __future__ import annotations
 
@@ -42,39 +42,39 @@ if TYPE_CHECKING:
     from tseval.suites.data.roles import DataRecord, Header
 
 
-# Pairs of treebanks as written, and as tokens, which a model of words reads (`--columns`).
+# Columns of treebank pairs: the sentences as written, and as tokens for word-level models (`--columns`).
 IN_BOTH_FORMS = ("good", "bad", "good_tokens", "bad_tokens")
-# Each label to the column of what stands before its text, if there is one, and to that of the text.
+# Label to two columns: of the prefix of its text (None without prefix), and of the text.
 Parts = dict[str, tuple[str | None, str]]
 _COMPS = {"good": ("prefix_acceptable", "property_phrase"), "bad": ("prefix_unacceptable", "property_phrase")}
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What the columns of a table of pairs are."""
+    """The roles of the columns of a table of pairs."""
 
     parts: Parts  # the columns of both sentences
-    rows: Mapping[str, str]  # each of `ROW_NAMES` that there is to its column
-    entries: Mapping[str, str]  # what pairs share to its column: `item`, and columns that end in `.entry`
+    rows: Mapping[str, str]  # names of `ROW_NAMES` to their columns, as far as the table has them
+    entries: Mapping[str, str]  # factor to column: `item`, and columns that end in `.entry`
     features: Mapping[str, str]  # feature to column, in the order of the table
-    answer: str | None = None  # the column that says which of two lettered sentences is the better one
+    answer: str | None = None  # the column that says which of sentences A and B is better
 
     @property
     def texts(self) -> set[str]:
-        """The columns that stay texts."""
+        """The columns whose cells stay texts."""
         used = {*self.rows.values(), *(name for part in self.parts.values() for name in part if name)}
         return used | {*self.entries.values()}
 
 
 def find_roles(columns: Header) -> Roles | None:
-    """Return what the columns of a table of pairs are; None if it holds none."""
+    """Return the roles of the columns of a table of pairs; None if the table has no pairs."""
     if (parts := _parts(columns)) is None:
         return None
     entries = {name.removesuffix(ENTRY): name for name in columns.names if name.endswith(ENTRY)}
     if "item" in columns.given or "item" in columns.names:
         entries["item"] = columns.given.get("item", "item")
     texts = [name for part in parts.values() for name in part if name]
-    if {*texts} & {*IN_BOTH_FORMS}:  # the other form is no feature
+    if {*texts} & {*IN_BOTH_FORMS}:  # the other form of a sentence is not a feature
         texts += [name for name in IN_BOTH_FORMS if name in columns.names]
     answer = _answer_of(columns)
     used = [*entries.values(), *texts, *filter(None, [answer])]
@@ -90,30 +90,30 @@ def _parts(columns: Header) -> Parts | None:
     before = _prefix(columns, pair)
     words = any(len(text_in(columns.first.get(name)).split()) == 1 for name in pair)
     if before is None and columns.known is None and not columns.says_pair and words:
-        return None  # single words, to be put into something
+        return None  # single words: they fill a mask or continue a prefix
     return {label: (before, name) for label, name in zip(PAIR_LABELS, pair, strict=True)}
 
 
 def _prefix(columns: Header, pair: tuple[str, str]) -> str | None:
-    """Return the column of what stands before both of a pair, where they are continuations of it."""
+    """Return the column of the prefix of a pair, if its texts are continuations; None otherwise."""
     if given_columns := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
         return "+".join(given_columns)
     if columns.known is None or columns.says_pair or pair == PAIR_LABELS:
         name = columns.of("prefix") or (None if columns.known else columns.of("context"))
         if name is None or pair == PAIR_LABELS:
             return name
-        # Sentences that begin with a prefix which stands beside them are no continuations of it.
+        # If sentences begin with the prefix of their row, they are whole sentences, not continuations.
         before, *texts = (text_in(columns.first.get(column)) for column in (name, *pair))
         return None if all(text.startswith(before) for text in texts) else name
     return None
 
 
 def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataItem]:
-    """Read the pairs of a file: two sentences a row, or two continuations of a prefix.
+    """Read the pairs of a file: two sentences per row, or two continuations of a prefix.
 
-    Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
-    table a pair belongs to; without them, the file's name does. A case of several phenomena, and no
-    constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
+    The columns `case`, `construction`, `phenomenon` and `dependency` say which row of the results table a
+    pair belongs to; without them, the file's name does. A case with several phenomena but no constructions is
+    split into one case per phenomenon. Pairs share the value of `item`; all other columns are features.
     """
     records = list(_with_roles(file, reading.options))
     if records:
@@ -136,7 +136,7 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
         formula = ALTERNATIVES[reading.options["alternatives"]].formula(*several)
         reading.predictions = (Prediction("good > bad", formula),)
     alternatives.reverse()
-    records.reverse()  # each is let go once it is an item: of a million both would take twice the memory
+    records.reverse()  # each record is freed once it is an item: otherwise memory use would double
     for row, *both_texts in zip(split, good, bad, strict=True):
         place, record, roles = records.pop()
         features = features_of(place, record, roles.features)
@@ -160,13 +160,13 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
         yield continued(item, continuations, join_of(reading.options)) if continuations else item
 
 
-# Two sentences, and a column that says which of them is the better one, A or B.
+# Two sentences, and a column that says which of them is better, A or B.
 _LETTERED = ("sentence_A", "sentence_B")
 _ANSWERS = ("gold_label", "gold", "label", "answer")
 
 
 def _answer_of(columns: Header) -> str | None:
-    """Return the column that says which of two lettered sentences is the better one."""
+    """Return the column that says whether sentence A or B is better; None if there is none."""
     if not {*_LETTERED} <= {*columns.names} or {*PAIR_LABELS} & {*columns.given}:
         return None
     name = columns.given.get("answer") or next(
@@ -204,7 +204,7 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
 
 
 def _with_roles(file: Path, options: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
-    """Yield records with their roles; of JSON, each may have other names than the one before."""
+    """Yield records with their roles; JSON records may differ in their keys."""
     columns = header_of(file, options)
     roles = _checked(columns)
     before = any(prefix for prefix, _ in roles.parts.values())
@@ -229,7 +229,7 @@ def _checked(columns: Header, before: bool = False) -> Roles:
 
 
 def pairs_set(reading: TableReading) -> DataSet:
-    """Read tables of pairs as a set; a known layout gives it title and source."""
+    """Read tables of pairs as a set. If the layout is known, it determines the title and source."""
     cases = read_table_of(pair_entries, reading)
     columns = header_of(next(iter(reading.files)), reading.options)
     known = None if columns.says_pair else columns.known

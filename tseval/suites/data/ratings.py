@@ -1,4 +1,4 @@
-"""Sentences with human ratings: each row has a rating, the ratings of several people, or their mean."""
+"""Read sentences with human ratings: each row has a rating, the ratings of several people, or their mean."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
-    """Estimate the standard error of the mean rating of each sentence, as far as sentences are compared.
+    """Estimate the standard error of the mean rating of each sentence, for comparisons between sentences.
 
-    Ratings are by who gave them, of each sentence. It is s/√k for k ratings; not a number for a single one.
-    Where the same people rated all sentences, what one of them gives more than the others on average is the
-    same in every mean, so it is taken off before; s² is then, on average over sentences, the mean square of
-    the interaction in a two-way analysis of variance. Where others rated each sentence it is no less noise
-    than everything else, and stays.
+    `ratings` maps raters to ratings, for each sentence. The standard error is s/√k for k ratings, NaN for
+    k = 1. If the same people rated all sentences, each person's mean is subtracted first, because it shifts
+    all sentence means equally. s² is then, on average over sentences, the interaction mean square of a
+    two-way analysis of variance. If different people rated each sentence, differences between raters are
+    noise and remain.
 
     Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
     Psychological Bulletin 86(2): with 1 - mean(s.e.²) / variance of the means, case 1 and case 3.
@@ -62,24 +62,24 @@ def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
     ]
 
 
-# Who gave the rating of a row; and a cell that holds all ratings of a sentence.
+# Columns of the rater of a row, and of all ratings of a sentence in one cell.
 RATER, ALL_RATINGS = "rater", "ratings"
-# What sentences share, where a table says it.
+# Columns that name what sentences share.
 SHARED = ("item", "cluster")
 FEWEST_SENTENCES = 3
-DROP = "drop"  # what may happen to sentences with different ratings, `--columns contradictions=`
+DROP = "drop"  # the value of `--columns contradictions=` that leaves out sentences with different ratings
 _NAMES = {RATED, RATING, RATING_SE, N_RATINGS, RATER, ALL_RATINGS, *SHARED, *ROW_NAMES}
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A row of the table: a sentence or a pair, with its mean rating or with single ones."""
+    """A row of the table: a sentence or a pair, with its mean rating or with single ratings."""
 
     item: DataItem
-    rating: float | None  # the mean that the table gives
+    rating: float | None  # the mean, if the table gives it
     se: float | None
     n: int | None
-    single: Mapping[str, float]  # by who gave them
+    single: Mapping[str, float]  # rater to rating
 
     @property
     def mean(self) -> float:
@@ -88,9 +88,9 @@ class Rated:
 
 
 def rated_columns(columns: Header) -> dict[str, str] | None:
-    """Map what a rated sentence needs, and may have beside it, to columns; None if there are no ratings.
+    """Return the columns of rated sentences by their roles; None if there are no ratings.
 
-    Of pairs, whose rating says how far the first is preferred, a user gives the rating.
+    Pairs need a rating column from the user, which says how much the first sentence is preferred.
     """
     single = RATED in columns.given or not columns.says_pair
     texts = (RATED,) if single else PAIR_LABELS
@@ -113,8 +113,8 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     if (chosen := reading.options.get("contradictions", DROP)) != DROP:
         raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
-    n_missing: dict[str, int] = {}  # texts instead of a rating, with their counts
-    n_single = 0  # ratings that are missing among others of their sentence
+    n_missing: dict[str, int] = {}  # texts in place of a rating, with their counts
+    n_single = 0  # missing ratings of sentences that have other ratings
     for file, stem in reading.files.items():
         for place, record in _records(file, reading):
             if (missing := _not_available(record)) is not None:
@@ -149,12 +149,12 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     return tuple(replace(case, question=Ratings(), features=_without_nan(case.features)) for case in cases)
 
 
-# How tables write that a value is missing (R, pandas, Excel).
+# Texts that stand for a missing value (R, pandas, Excel).
 NOT_AVAILABLE = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 
 
 def _not_available(record: Mapping[str, Json]) -> str | None:
-    """Return the text instead of a missing rating; None if there is a rating, or a list."""
+    """Return the text that marks a missing rating; None if the record has a rating or a list of ratings."""
     name = RATING if RATER in record or record.get(ALL_RATINGS) is None else ALL_RATINGS
     if name not in record:
         return None if ALL_RATINGS not in record else ""
@@ -163,7 +163,7 @@ def _not_available(record: Mapping[str, Json]) -> str | None:
 
 
 def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], int]:
-    """Return a record without the ratings that are missing in its list of them, and how many these are."""
+    """Return a record without the missing ratings in its list, and their number."""
     cell = record.get(ALL_RATINGS)
     if cell is None or RATER in record:
         return record, 0
@@ -173,7 +173,7 @@ def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], in
 
 
 def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield records whose columns are called like their roles."""
+    """Yield records with roles as keys."""
     options = reading.options
     columns = header_of(file, options)
     names = columns.names
@@ -223,21 +223,21 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
 
 
 def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
-    """Return the single ratings of a row by who gave them; in a cell of all ratings nobody is named."""
+    """Return the single ratings of a row by rater; the raters of a list of ratings are unknown."""
     if RATER in record:
         return {str(record[RATER]): _number(place, RATING, record.get(RATING))}
     cell = record.get(ALL_RATINGS)
     if cell is None:
         return {}
-    values = cast("list[Json]", cell)  # as `_without_missing` gives them
+    values = cast("list[Json]", cell)  # a list, because `_without_missing` makes one
     if not values:
         raise SuiteError(f"{place}: {ALL_RATINGS} is empty.\n  Write numbers, or remove the row.")
-    # Who is first in one cell need not be first in the next: no two are the same person.
+    # The first rating of one cell and of the next may be from different people, so each has its own key.
     return {f"{place} {i}": _number(place, ALL_RATINGS, value) for i, value in enumerate(values)}
 
 
 def _number(place: str, name: str, value: Json) -> float:
-    """Read a finite number; `1_000` and `infinity` are numbers to Python alone."""
+    """Return a finite number; refuse forms such as `1_000` and `infinity`, which only Python accepts."""
     text = str(value).strip()
     if not isinstance(value, bool) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
         number = float(text)
@@ -253,7 +253,7 @@ def _se(place: str, record: Mapping[str, Json]) -> float | None:
     if RATING_SE not in record:
         return None
     if str(record[RATING_SE]).strip().lower() in NOT_AVAILABLE:
-        return nan  # of this one it is not known
+        return nan  # unknown for this sentence
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
         cell = record[RATING_SE]
@@ -279,7 +279,7 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
 
 
 def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
-    """Put the ratings of each sentence of a case together; where there are means, it has one row."""
+    """Combine the ratings of each sentence of a case; rows with a mean rating must be unique."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
     again: list[Rated] = []
     unlike: list[Rated] = []
@@ -319,7 +319,7 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
             f"  Write a value in the column {RATER!r} or {ALL_RATINGS!r} of this row."
         )
     errors = standard_errors([rated.single for rated in sentences])
-    # Columns that differ among the rows of a sentence are about its raters.
+    # Columns that differ between the rows of a sentence describe its raters.
     shared_features = set.intersection(*(set(rated.item.features) for rated in sentences))
     return [
         replace(rated, item=_with(rated.item, shared_features), se=error, n=len(rated.single))
@@ -357,7 +357,7 @@ def _joined(first: Rated, other: Rated) -> Rated:
 
 
 def _with(item: DataItem, features: Collection[str]) -> DataItem:
-    """Leave an item only some of its features."""
+    """Return the item with only some of its features."""
     return replace(item, features={name: value for name, value in item.features.items() if name in features})
 
 
@@ -368,7 +368,7 @@ def _as_item(rated: Rated) -> DataItem:
 
 
 def _without_nan(features: pa.Table) -> pa.Table:
-    """Let a standard error that is not known be missing, as a number that is none equals nothing."""
+    """Replace an unknown standard error (NaN) with a missing value, because NaN equals nothing."""
     if RATING_SE not in features.column_names:
         return features
     column = features[RATING_SE]

@@ -1,4 +1,4 @@
-"""Read a data set."""
+"""Read a data set: a file, or a folder of files."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from tseval.items import Case
 
 
-MOST_UNUSED = 12  # columns of a file that are named
+MOST_UNUSED = 12  # unused columns of a file that a note names
 
 
 def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] | None = None) -> DataSet:
-    """Read a data set, a file or a folder of files; what its user says of its tables is in `columns`.
+    """Read a data set, a file or a folder of files; `columns` holds the user's roles and settings.
 
-    Of a set with several methods (`methods_of`) the first is taken where none is named.
+    If a set has several methods (`methods_of`) and `method` is None, the first one is used.
     """
     options = dict(columns or {})
     check_columns(options)
@@ -89,7 +89,7 @@ def _read_as(kind: str, file: Path, reading: TableReading) -> str:
     return f"{kind}, {counted(reading.items[str(file)], 'item')}{several}{unused}"
 
 
-# Columns that are used of tables with a format of their own.
+# The columns that readers of special table formats use.
 _USED = {
     "gulordava": {*HEADINGS},
     "agreement": {
@@ -105,7 +105,7 @@ _USED = {
 
 
 def _beside(kind: str, files: Mapping[Path, str], options: Mapping[str, str]) -> dict[str, list[str]]:
-    """Name the columns of each table that its format knows nothing of."""
+    """Return the columns of each table that its format does not use."""
     tables = [file for file in files if kind in _USED and not bare_name(file).endswith(".text")]
     return {
         str(file): [name for name in columns_of(file, options)[1] if name not in _USED[kind]]
@@ -114,7 +114,7 @@ def _beside(kind: str, files: Mapping[Path, str], options: Mapping[str, str]) ->
 
 
 def _refuse_useless(part: DataSet, kind: str, options: Mapping[str, str], path: Path) -> None:
-    """Refuse what a user says of conditions where the files of a kind have none."""
+    """Refuse settings that have no effect on files of a kind."""
     if "predict" in options and not all(isinstance(case.question, Regions) for case in part.cases):
         raise SuiteError(
             f"{path}: the setting predict= of --columns compares surprisals under conditions. "
@@ -151,7 +151,7 @@ def _refuse_useless(part: DataSet, kind: str, options: Mapping[str, str], path: 
 
 
 def _joined_without_space(cases: Sequence[Case]) -> str | None:
-    """Quote a text whose parts were joined without a space; None where there is none."""
+    """Return a quoted text whose parts were joined without a space; None if there is none."""
     for case in cases:
         for label in case.labels:
             column = case.sentences[label]
@@ -161,7 +161,7 @@ def _joined_without_space(cases: Sequence[Case]) -> str | None:
     return None
 
 
-# What sentences may hold that nobody wrote as a word, and what tseval does with it.
+# Strings that are probably not words, and the note about each.
 _ODD = {
     SEVERAL_WORDS.pattern: "tseval scores the mark | unchanged",
     r"(^|\s)(#?N/?A|NaN|NULL)(\s|$)": "tseval scores the mark of a missing value (NA, NaN) as a word",
@@ -169,7 +169,7 @@ _ODD = {
 
 
 def _odd_words(cases: Sequence[Case]) -> Iterator[str]:
-    """Yield how many sentences hold several words in one place, or the mark of a missing value; quote one."""
+    """Yield notes on sentences with several words in one place, or with the mark of a missing value."""
     columns = [case.sentences[label] for case in cases for label in case.labels]
     for pattern, explanation in _ODD.items():
         matches = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
@@ -210,7 +210,7 @@ def _refuse_unknown(file: Path, options: Mapping[str, str]) -> None:
 
 
 def what_was_read(suite: Suite) -> str:
-    """Return one line on the files of data: what was read, what was not and why, and what was left out."""
+    """Return one line on the files of a data set: what was read, what was not read and why, and all notes."""
     read: list[str] = []
     left: list[str] = []
     for name, what in (suite.files or {}).items():

@@ -1,4 +1,4 @@
-"""Two readings of a table: which one its columns are taken for, and which tables may mean either."""
+"""Tables that can be read in two ways: how their columns are read, and which tables are refused."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def follows(columns: Header) -> str | None:
-    """Return the column of words that follow a sentence, as they are no part of it; None if there is none.
+    """Return the column of words that continue a sentence without being part of it; None if there is none.
 
-    Both columns are found by their names: a user who names one of them says what is scored.
+    The columns must be recognised by their names. If the user names one of them, the user decides.
     """
     sentence, target = columns.of("sentence"), columns.of("target") or columns.of("word")
     if sentence is None or target is None or {"sentence", "target", "word", "prefix"} & {*columns.given}:
@@ -28,7 +28,7 @@ def follows(columns: Header) -> str | None:
 
 
 def follows_note(columns: Header) -> str | None:
-    """Return a note that a column is read as a continuation, and how to score the sentence alone."""
+    """Return a note that a column is read as a continuation, and how to score only the sentence."""
     if (target := follows(columns)) is None:
         return None
     sentence = columns.of("sentence")
@@ -39,7 +39,7 @@ def follows_note(columns: Header) -> str | None:
 
 
 def refuse_names(columns: Header, context: str | None) -> None:
-    """Refuse a column `context` that holds numbers or names of contexts, as 7 or frame1, and no text."""
+    """Refuse a column `context` that holds names or numbers, such as 7 or frame1, instead of text."""
     first = text_in(columns.first.get(context or ""))
     if context is not None and context not in columns.given.values() and re.fullmatch(r"\w*\d\w*", first):
         raise SuiteError(
@@ -51,7 +51,7 @@ def refuse_names(columns: Header, context: str | None) -> None:
 
 
 def refuse_between(columns: Header, before: str | None, sentence: str | None) -> None:
-    """Refuse a prefix and a continuation, found by their names, with texts in columns between them."""
+    """Refuse a prefix and a continuation, both recognised by name, if columns between them hold text."""
     if before is None or sentence is None or columns.of("target") != sentence:
         return
     if not {before, sentence} <= {*columns.names}:

@@ -1,4 +1,4 @@
-"""Records of every format, one a row with its place: tables, JSON lines and arrays, Parquet, sheets."""
+"""Read records with their places from every format: tables, JSON lines and arrays, Parquet, Excel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_records(
 ) -> Iterator[tuple[str, DataRecord]]:
     """Yield every record of a file with its place, `file:row`; the columns of a table are typed.
 
-    Those in `texts` stay texts; `options` is what its user says of the file (`tseval.suites.data.roles`).
+    Columns in `texts` stay texts. `options` are the user's settings (`tseval.suites.data.roles`).
     """
     options = options or {}
     column, values = chosen_rows(options)
@@ -56,9 +56,9 @@ def read_records(
 
 
 def columns_of(path: Path, options: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
-    """Return the place of the header, the names of the columns, and the first record; none of an empty file.
+    """Return the place of the header, the names of the columns, and the first record (empty if none).
 
-    Of JSON they are those of its first record.
+    In JSON the names are the keys of the first record.
     """
     if _is_of_texts(path):
         place, names, rows = _open(path, options)
@@ -73,9 +73,9 @@ def columns_of(path: Path, options: Mapping[str, str]) -> tuple[str, Sequence[st
 def _first_chosen(
     place: str, names: Sequence[str], records: Iterable[DataRecord], options: Mapping[str, str]
 ) -> DataRecord:
-    """Return the first record that the user means; nothing of an empty file."""
+    """Return the first record that `where` selects; an empty record if the file is empty."""
     column, values = chosen_rows(options)
-    if column is None or column not in names:  # a column that is not there is named later
+    if column is None or column not in names:  # `find_columns` reports a missing column later
         return next(iter(records), {})
     there: dict[str, None] = {}
     for record in records:
@@ -92,9 +92,9 @@ def _first_chosen(
 
 
 def header_of(path: Path, options: Mapping[str, str]) -> Header:
-    """Return what the columns of a file may be (`find_columns`).
+    """Return the columns of a file with their roles (`find_columns`).
 
-    What a user says of columns is about the tables beside lines that have none.
+    If a file has only lines, the user's roles are for the other files of the folder.
     """
     place, names, first = columns_of(path, options)
     return replace(
@@ -103,12 +103,12 @@ def header_of(path: Path, options: Mapping[str, str]) -> Header:
 
 
 def _is_lines(path: Path, options: Mapping[str, str]) -> bool:
-    """Check whether a file holds sentences by turns, a line each, without columns."""
+    """Check whether a file is plain lines, on which good and bad sentences alternate."""
     return bare_name(path).endswith(".txt") and options.get("layout", "").startswith("alternating")
 
 
 def json_kind(path: Path) -> str | None:
-    """Name what a `.json` file holds: records, a `table`; lists, `arrays`; a suite, `syntaxgym`; or None."""
+    """Return the kind of a `.json` file: records (`table`), lists (`arrays`), `syntaxgym`, or None."""
     if (records := _listed(path, UTF_8)) is not None:
         return "arrays" if isinstance(records[0], list) else "table"
     content = parse_data(read_text(path), str(path))
@@ -116,17 +116,17 @@ def json_kind(path: Path) -> str | None:
 
 
 def encoding_of(options: Mapping[str, str]) -> str:
-    """Name the encoding that a user gives, or UTF-8."""
+    """Return the encoding that the user states, or UTF-8."""
     return known_encoding(options["encoding"]) if "encoding" in options else UTF_8
 
 
 def _is_of_texts(path: Path) -> bool:
-    """Check whether all cells of a file are texts until they are typed."""
+    """Check whether a file format has only texts as cells."""
     return is_table(path) or bare_name(path).endswith((".txt", ".tab", ".xlsx"))
 
 
 def _open(path: Path, options: Mapping[str, str]) -> Opened:
-    """Open a table; where its columns are given by numbers, and none is called so, it has no header."""
+    """Open a table. If the user gives columns by numbers that are not names, the table has no header."""
     if _is_lines(path, options):
         lines = read_lines(path, encoding_of(options))
         return f"{path}:1", ["sentence"], ((place, [line]) for place, line in lines)
@@ -138,7 +138,7 @@ def _open(path: Path, options: Mapping[str, str]) -> Opened:
             if numbers <= {*opened(path, encoding)[1]}:
                 return opened(path, encoding)
         except SuiteError:
-            pass  # the first row has no names
+            pass  # the first row is not a header
         return opened(path, encoding, False)
     return opened(path, encoding)
 
@@ -147,7 +147,7 @@ def _typed(
     names: Sequence[str], rows: Iterable[Row], texts: Collection[str]
 ) -> Iterator[tuple[str, DataRecord]]:
     """Yield rows as records; columns become numbers or truth values if all their cells are."""
-    # Most columns hold few different cells: equal ones are kept once, as long as they are few.
+    # Most columns have few distinct cells. While there are few, equal cells are stored once.
     distinct_cells: dict[str, str] = {}
     places: list[str] = []
     columns: list[list[str]] = [[] for _ in names]
@@ -167,11 +167,11 @@ def _typed(
         yield place, dict(zip(names, cells, strict=True))
 
 
-MANY_TEXTS = 100_000  # of a table that differ; so many more are hardly repeated
+MANY_TEXTS = 100_000  # distinct cells of a table; with more, repetition is rare
 
 
 def as_typed(texts: Sequence[str]) -> Sequence[Feature]:
-    """Return a column the narrowest type that holds it: truth values, whole numbers, numbers, texts."""
+    """Convert a column to the narrowest type: truth values, whole numbers, numbers, or texts."""
     truth = {"true": True, "false": False}
     if all(text.lower() in truth for text in texts):
         return [truth[text.lower()] for text in texts]
@@ -184,7 +184,7 @@ def as_typed(texts: Sequence[str]) -> Sequence[Feature]:
 
 
 def _number(kind: Callable[[str], int | float], text: str) -> int | float:
-    # `1_000` and `infinity` are numbers to Python alone.
+    # Only Python reads `1_000` and `infinity` as numbers.
     if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal():
         raise ValueError(text)
     value = kind(text)
@@ -213,7 +213,7 @@ def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]
 
 
 def _listed(path: Path, encoding: str) -> list[Json] | None:
-    """Return the records of a `.json` file: a list of them, alone or in an object with no other; or lines."""
+    """Return the records of a `.json` file: a list, the only list of an object, or JSON lines; else None."""
     text = read_text(path, encoding).strip()
     first, _, more = text.partition("\n")
     if first.startswith("{") and first.rstrip().endswith("}") and more.lstrip().startswith("{"):

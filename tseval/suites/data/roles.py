@@ -1,25 +1,25 @@
-"""Step one of reading a table: its columns get roles, by names that are known or as its user says.
+"""Step one of reading a table: its columns get roles, by known names or as the user says.
 
-What a user says of a table is a mapping: of roles to columns (`good=Satz`), and of a few settings:
+The user's description of a table maps roles to columns (`good=Satz`), and a few settings to values:
 
-    layout    how rows become items, where columns do not tell (`tseval.suites.data.layouts`)
-    predict   what should hold of the conditions of an item, a formula over surprisals of regions
-    better    which label or condition is the better one
-    where     which rows are read: `where=COLUMN:VALUE`, or several values, `VALUE|VALUE`
-    join      what stands between the parts of a text: `auto`, `space` or `none`
-    encoding  of the text, where it is not UTF-8
-    sheet     of a file of Excel's
+    layout    how rows become items, if the columns do not show it (`tseval.suites.data.layouts`)
+    predict   what should hold of the conditions of an item: a formula over surprisals of regions
+    better    the label or condition that is better
+    where     the rows to read: `where=COLUMN:VALUE`, or several values, `VALUE|VALUE`
+    join      the separator between the parts of a text: `auto`, `space` or `none`
+    encoding  the encoding of the file, if it is not UTF-8
+    sheet     the sheet of an Excel file
 
-    alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared;
-                  `sum`, their probabilities are added
+    alternatives  the meaning of `hit|hurt|seen` in a cell of continuations: `any` compares the most probable
+                  one, `sum` adds their probabilities
     contradictions  what happens to a sentence with two ratings: `drop` leaves out all its rows
-    fill      which word fills the mask of a sentence, by a column: `fill=gender:m>he,f>she`
+    fill      the word for the mask of a sentence, by a column: `fill=gender:m>he,f>she`
 
-`condition=NAME:suffix` reads items such as `61-a` and `61-b`: the condition is behind the last mark.
-A role may be given several columns: `item=topic+number` joins what they hold, `rating=first-second` is the
-difference. Columns of text follow one another: `sentence=sent+target`. Candidates may be given once for all
-rows: `candidates=he|she`. To name one role never drops another that is known by its name; `ignore` drops
-columns.
+`condition=NAME:suffix` reads items such as `61-a` and `61-b`: the condition follows the last mark.
+A role may have several columns: `item=topic+number` joins their values, `rating=first-second` is the
+difference, and `sentence=sent+target` joins texts. Candidates may be the same for all rows:
+`candidates=he|she`. A role that the user names never removes a role that is known by its name; `ignore`
+removes columns.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ _TABLES = f"{', '.join(TABLES[:-2])} and {TABLES[-2]}"  # without .tab, which fe
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """Names of columns that are understood by themselves, where a table has them all."""
+    """Column names that tseval understands without help, if a table has them all."""
 
     roles: Mapping[str, str]  # role to column
-    title: str | None = None  # of the published set that alone has them
+    title: str | None = None  # the published set, if only it has these columns
     source: str | None = None  # its reference
-    besides: frozenset[str] = frozenset()  # columns that tell it from other sets
+    besides: frozenset[str] = frozenset()  # further columns that distinguish the set from others
 
 
-# The first whose columns a table has is meant. In all of them good is what people accept.
+# The first entry whose columns a table has is used. `good` is always the sentence that people accept.
 _KNOWN = (
     KnownColumns(
         {"good": "sentence_good", "bad": "sentence_bad", "case": "UID", "phenomenon": "phenomenon"},
@@ -108,7 +108,7 @@ _KNOWN = (
         )
     ),
 )  # fmt: skip
-# What tells the column of the better sentence from that of the worse one, beside words that both have.
+# Words that distinguish the column of the better sentence from that of the worse sentence.
 OPPOSITES = (
     ("good", "bad"), ("grammatical", "ungrammatical"), ("acceptable", "unacceptable"), ("gram", "ungram"),
     ("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"), ("valid", "invalid"),
@@ -123,8 +123,8 @@ _PART = frozenset(
     {"", "word", "verb", "form", "token", "target", "continuation", "completion", "ending", "option"}
     | {"candidate"}
 )
-# What columns of each role are called: words in lower case, joined by _. Behind | stands what is meant where
-# nothing before it is there.
+# Names of the columns of each role: words in lower case, joined by _. Names after | are used only if there is
+# no column with a name before it.
 _SPELT = {
     "sentence": "sentence sentences sent text stimulus stimuli sentence_text stimulus_text utterance "
     "text_masked masked_text masked_sentence sentence_masked masked cloze",
@@ -152,18 +152,18 @@ _SPELT = {
     "disambiguation disamb_position disamb_index disambiguating_word disamb_position_0idx "
     "disamb_position_amb region",
 }
-# Roles whose columns are about rows: none of them is a region of a sentence.
+# Roles of columns that describe rows; they are never regions of a sentence.
 _ABOUT_ROWS = ("item", "condition", "label", "rating", "case", "phenomenon", "number")
-LONGEST_LAYOUT = 240  # characters of a layout that a message offers
-SOME_NAMES = 3  # of columns that a message names where it offers a long layout
+LONGEST_LAYOUT = 240  # characters of a layout that a message suggests
+SOME_NAMES = 3  # columns that a message names if it suggests a long layout
 
 
 def read_columns(text: str) -> dict[str, str]:
-    """Read `good=sen,bad=wrong_sen`."""
+    """Read the roles and settings of `--columns`: `good=sen,bad=wrong_sen`."""
     columns: dict[str, str] = {}
     for part in text.split(","):
         role, equals, name = (piece.strip() for piece in part.partition("="))
-        if not equals and ">" in role and "fill" in columns:  # the next value of fill=COLUMN:VALUE>WORD,...
+        if not equals and ">" in role and "fill" in columns:  # another value of fill=COLUMN:VALUE>WORD,...
             columns["fill"] += f",{role}"
             continue
         if not equals or not name:
@@ -183,7 +183,7 @@ def read_columns(text: str) -> dict[str, str]:
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Refuse columns for what a table does not have, and one column for both sentences."""
+    """Refuse unknown roles, and one column for both sentences."""
     known = (*ROLES, *ALIASES, *SETTINGS)
     for role in columns:
         if role not in known:
@@ -200,7 +200,7 @@ def check_columns(columns: Mapping[str, str]) -> None:
 
 
 def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
-    """Refuse to say what the columns of a suite are that has none."""
+    """Refuse `--columns` for a suite that is not a table."""
     if columns:
         raise SuiteError(
             f"{suite}: --columns names columns, but this suite is not a table and has no columns.\n"
@@ -209,30 +209,30 @@ def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
 
 
 def roles_given(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the roles among what a user says, to their columns."""
+    """Return the roles that the user states, with their columns."""
     return {ALIASES.get(role, role): name for role, name in options.items() if role not in SETTINGS}
 
 
 def columns_given(options: Mapping[str, str]) -> set[str]:
-    """Name all columns that a user gives; of several joined, each."""
+    """Return all columns that the user names; joined columns are split."""
     return {part for name in roles_given(options).values() for part in name.split("+")}
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The columns of a table."""
+    """The columns of a table and their roles."""
 
-    place: str  # of its header, for messages
+    place: str  # place of the header, for messages
     names: Sequence[str]
-    options: Mapping[str, str]  # what the user says of the table
-    first: DataRecord  # its first record, or nothing
-    given: Mapping[str, str]  # role to column, as the user says
-    known: KnownColumns | None  # the names that are understood by themselves
-    no_roles: frozenset[tuple[str, str]] = frozenset()  # of columns whose names mislead
+    options: Mapping[str, str]  # the user's roles and settings
+    first: DataRecord  # the first record; empty if there is none
+    given: Mapping[str, str]  # role to column, as stated by the user
+    known: KnownColumns | None  # the known set of column names, if the table has one
+    no_roles: frozenset[tuple[str, str]] = frozenset()  # (role, column) pairs with misleading names
     unused: list[str] = field(default_factory=list)  # columns without a role, once features are chosen
 
     def of(self, role: str) -> str | None:
-        """Return the column of a role: as it is given, else by its name; refuse several candidates."""
+        """Return the column of a role, from the user or by its name; refuse several candidates."""
         if role in self.given:
             return self.given[role]
         taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
@@ -250,7 +250,7 @@ class Header:
         return matches[0] if matches else None
 
     def pair(self) -> tuple[str, str] | None:
-        """Return the columns of the better and of the worse sentence, or of what they differ in."""
+        """Return the columns of the better and the worse sentence, or of the parts in which they differ."""
         columns = {**(self.known.roles if self.known else {}), **self.given}
         if {*PAIR_LABELS} & columns.keys():
             return (columns["good"], columns["bad"]) if {*PAIR_LABELS} <= columns.keys() else None
@@ -265,11 +265,11 @@ class Header:
 
     @property
     def says_pair(self) -> bool:
-        """Whether the user names a pair."""
+        """Whether the user names both columns of a pair."""
         return {*PAIR_LABELS} <= {*self.given}
 
     def unknown(self) -> SuiteError:
-        """Return the error for a table without a known method, which says what to type."""
+        """Return the error for a table that no reader fits, with advice on what to type."""
         lacking_label = next((label for label in PAIR_LABELS if label not in self.given), None)
         lacking_label = lacking_label if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{lacking_label} sentence" if lacking_label else "pair of sentences"
@@ -279,7 +279,7 @@ class Header:
             return SuiteError(f"{self.place}: no {lacking} found in this table. {names}{pairs}")
         rated = f" For rated sentences, name two columns sentence and rating.\n  {_SENTENCES}"
         layout = self._layout()
-        # A long message is cut in the middle of its lines: the line to type must be whole.
+        # Long messages are cut in the middle. The line to type must stay whole.
         message = f"{self.place}: no {lacking} found in this table. {names}{pairs}{rated}{layout}"
         if len(message) > LONGEST_MESSAGE and layout:
             some = ", ".join(map(repr, self.names[:SOME_NAMES]))
@@ -289,7 +289,7 @@ class Header:
         return SuiteError(message)
 
     def _layout(self) -> str:
-        """Write the layout that takes each column that may hold text for a region; nothing of two or less."""
+        """Return advice with a layout that makes each text column a region; empty for up to two columns."""
         regions = [name for name in self.names if not self.is_about_rows(name)]
         if len(regions) <= 2:
             return ""
@@ -302,16 +302,16 @@ class Header:
         return f"\n  One region per column: {offered}, with {{A|B}} for conditions."
 
     def is_about_rows(self, name: str) -> bool:
-        """Check whether a column holds no text, but the item, condition or row of the table."""
+        """Check whether a column describes the row (its item, condition or case) instead of holding text."""
         given_columns = (self.given.get(role, "") for role in (*_ABOUT_ROWS, "ignore", "cluster"))
         if any(name in parts_of(columns, self.names) for columns in given_columns):
             return True
         return any(_words(name) in rank for role in _ABOUT_ROWS for rank in _spelt(role))
 
     def rows(self, spelt: bool = False) -> dict[str, str]:
-        """Map each of `ROW_NAMES` that there is to its column.
+        """Map the names of `ROW_NAMES` that the table has to their columns.
 
-        Other names for them are known too (`spelt`) but of pairs, where such columns were always features.
+        With `spelt`, other names are recognised too. Pairs do not use it: their columns were always features.
         """
         columns = {
             name: name for name in ROW_NAMES if name in self.names and (name, name) not in self.no_roles
@@ -322,7 +322,7 @@ class Header:
         return {name: columns[name] for name in ROW_NAMES if name in columns}
 
     def of_items(self) -> set[str]:
-        """Name the columns whose cells stay texts where rows are parts of items."""
+        """Return the columns whose cells stay texts if rows are parts of items."""
         roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
         known = set[str]().union(*(rank for role in roles for rank in _spelt(role)))
         known_columns = (name for name in self.names if _words(name) in known)
@@ -330,10 +330,10 @@ class Header:
         return {*known_columns, *ROW_NAMES, *given_columns}
 
     def features(self, used: Iterable[str], spelt: bool = False) -> dict[str, str]:
-        """Map features to their columns: all that have no role, in the order of the table.
+        """Map features to columns: all columns without a role, in the order of the table.
 
-        Those in use have roles beside those of rows; `spelt` is as for `rows`. A column that is called like a
-        row of the table, while another one is given for it, is left out.
+        `used` names further columns with roles; `spelt` is as in `rows`. If the user gives another column
+        for a row name, the column with that name is left out.
         """
         lang, cluster = self.given.get("lang"), self.given.get("cluster")
         rows = self.rows(spelt)
@@ -347,12 +347,12 @@ class Header:
         return {"lang" if name == lang else name: name for name in self.names if name not in apart}
 
     def without(self, role: str, column: str) -> Header:
-        """Return the same columns, one of which does not have the role that its name stands for."""
+        """Return the same columns, but without the role that one column's name implies."""
         return replace(self, no_roles=self.no_roles | {(role, column)}, unused=[])
 
 
 def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], first: DataRecord) -> Header:
-    """Return what the columns of a table may be, by what is given and by known names."""
+    """Return the columns of a table with their roles, from the user's options and known names."""
     given = roles_given(options)
     column, _ = chosen_rows(options)
     if column is not None and column not in names:
@@ -377,11 +377,11 @@ def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], f
     return Header(place, names, options, first, given, known)
 
 
-SUFFIX = ":suffix"  # behind a column of items, whose ends are the conditions
+SUFFIX = ":suffix"  # after a column of items whose last part is the condition
 
 
 def item_and_condition(place: str, text: str) -> tuple[str, str]:
-    """Cut `61-b` into the item, 61, and the condition at its end, b."""
+    """Split `61-b` into the item 61 and the condition b."""
     match = re.fullmatch(r"(.*[^-_./ ])[-_./ ]+([^-_./ ]+)", text)
     if match is None:
         raise SuiteError(
@@ -393,7 +393,7 @@ def item_and_condition(place: str, text: str) -> tuple[str, str]:
 
 
 def chosen_rows(options: Mapping[str, str]) -> tuple[str | None, frozenset[str]]:
-    """Read `where=COLUMN:VALUE|VALUE`: which rows of a table are meant; None for all of them."""
+    """Read `where=COLUMN:VALUE|VALUE`; the column is None if all rows are read."""
     if "where" not in options:
         return None, frozenset()
     column, _, values = options["where"].partition(":")
@@ -407,7 +407,7 @@ def chosen_rows(options: Mapping[str, str]) -> tuple[str | None, frozenset[str]]
 
 
 def fillers(text: str, place: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
-    """Read `gender:m>he,f>she`: the column, and each of its values to the word that fills the mask."""
+    """Read `gender:m>he,f>she`: the column, and the word for each of its values."""
     column, colon, rest = text.partition(":")
     words = dict(part.split(">", 1) for part in rest.split(",") if ">" in part)
     column = column.strip()
@@ -421,14 +421,14 @@ def fillers(text: str, place: str, names: Collection[str]) -> tuple[str, dict[st
 
 
 def parts_of(name: str, names: Collection[str]) -> list[str]:
-    """Name the columns that one role is given: one, or several joined or subtracted."""
+    """Return the columns of one role: one column, or several that are joined or subtracted."""
     if name in names or not name:
         return [name] if name else []
     return name.split("+") if "+" in name or "-" not in name else name.split("-", 1)
 
 
 def value_of(record: DataRecord, column: str | None) -> Json:
-    """Return what a record has in a column, or in several; None where it has none."""
+    """Return a record's value in one or several columns; None if it has none."""
     if column is None:
         return None
     if column in record:
@@ -444,14 +444,14 @@ def value_of(record: DataRecord, column: str | None) -> Json:
 
 
 def text_in(value: Json) -> str:
-    """Write a value as the name of an item, a condition or the like."""
+    """Return a value as text, for names of items, conditions and the like."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else single_spaced(str(value).replace(BOUNDARY, " "))
 
 
 def text_of(place: str, record: DataRecord, column: str) -> str:
-    """Take a text from a record."""
+    """Return a text from a record; refuse other values."""
     if column not in record:
         raise SuiteError(
             f"{place}: the column {column!r} is missing. The columns are {', '.join(map(repr, record))}.\n"
@@ -466,19 +466,19 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
 
 
 def running_text(record: DataRecord, column: str, join: str = "auto") -> str:
-    """Return the text of a column, or of several that follow one another, as a context and a prefix do."""
+    """Return the text of a column, or of several columns in sequence, such as a context and a prefix."""
     return join_parts([text_in(record.get(part)) for part in parts_of(column, record)], join)
 
 
 @cache
 def _words(name: str) -> str:
-    """Write the name of a column as words in lower case: `ItemNum` as `item_num`."""
+    """Return the name of a column as words in lower case: `ItemNum` as `item_num`."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return "_".join(re.findall(r"[^\W_]+", apart)).lower()
 
 
 def is_known_name(name: str) -> bool:
-    """Return whether a column of this name has a role where nobody gives it one."""
+    """Return whether a column with this name gets a role automatically."""
     return any(_words(name) in rank for role in _SPELT for rank in _spelt(role))
 
 
@@ -488,7 +488,7 @@ def _spelt(role: str) -> tuple[frozenset[str], ...]:
 
 
 def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Find columns that differ in being called good and bad, or the like; those of sentences come first."""
+    """Find pairs of columns whose names differ as good and bad; columns of whole sentences come first."""
     found_pairs: list[tuple[str, str, str]] = []
     by_words = {_words(name): name for name in reversed(names)}
     for better, worse in OPPOSITES:

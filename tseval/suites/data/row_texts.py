@@ -1,4 +1,4 @@
-"""The texts in the rows of a table, for commands that score single texts."""
+"""Read the texts in the rows of a table, for commands that score single texts."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableText:
-    """A sentence in a row of a table, and those of its words that are to be scored."""
+    """A sentence in a row of a table, and which of its words are scored."""
 
-    row: int  # its number
+    row: int  # number of the row
     what: str  # its item, condition and label, as far as it has them
     text: str  # the whole sentence
-    before: int  # number of words before these
-    length: int  # number of these words
+    before: int  # number of words before the scored words
+    length: int  # number of scored words
 
 
 def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[TableText]:
-    """Return what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
+    """Return the texts of each row: a sentence or its critical words, both sentences of a pair, or a word."""
     options = dict(columns or {})
     kind, name = kind_of(path, options), set_name_of(path)
     readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
@@ -76,20 +76,20 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
 
 
 def holds_table(path: Path) -> bool:
-    """Return whether a file is a table rather than text: by its name, or a `.txt` by its first line."""
+    """Return whether a file is a table, by its name; a `.txt` file by its first line."""
     name = bare_name(path)
     if not name.endswith(".txt"):
         return name.endswith(TABLES)
     try:
         _, line = next(read_lines(path), ("", ""))
-    except TsevalError:  # the reader of texts says why
+    except TsevalError:  # reported later, when the texts are read
         return False
     cells = line.split("\t")
     return len(cells) > 1 and (cells[0] in {"True", "False"} or any(map(is_known_name, cells)))
 
 
 def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str | None:
-    """Return which of two readings of a table was chosen, and how to choose the other; None without two."""
+    """Return a note if a table has two possible readings: the chosen one, and how to choose the other."""
     options = dict(columns or {})
     header = header_of(path, options) if kind_of(path, options) == "sentences" else None
     return None if header is None else follows_note(header)
@@ -98,7 +98,7 @@ def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str |
 def _row_text(
     place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1
 ) -> TableText:
-    """Return a text with the words to score: those of a region, by default the last, or all."""
+    """Return a text and its scored words: those of one region (by default the last), or all."""
     row, lengths = int(place.rpartition(":")[2]), [length for _, length in regions] or [len(text.split())]
     at %= len(lengths)
     return TableText(row, what, single_spaced(text), sum(lengths[:at]), lengths[at])

@@ -1,4 +1,4 @@
-"""The sentences in the rows of a table, with their regions, before they become items."""
+"""Read the sentences in the rows of a table, with their regions, before they become items."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ ALTERNATING = {"alternating": (False, True), "alternating-good-first": (True, Fa
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that becomes an item together with others."""
+    """A sentence that will be part of an item."""
 
     place: str  # `file:row`
     row: TableRow
     pieces: Pieces  # its regions, in order
-    item: str  # which it belongs to
-    condition: str  # or nothing
-    label: str  # its grammaticality as the table writes it, or nothing
-    features: Mapping[str, Feature | None]  # of its row
-    join: str = "auto"  # what stands between its regions (`joining.py`)
+    item: str  # the item of the sentence
+    condition: str  # may be empty
+    label: str  # grammaticality as the table writes it; may be empty
+    features: Mapping[str, Feature | None]  # features of its row
+    join: str = "auto"  # how its regions are joined (`joining.py`)
 
     @property
     def text(self) -> str:
@@ -52,11 +52,11 @@ class Sentence:
 
     @property
     def judged(self) -> str:
-        """What a mark of judgement stands before: the sentence, or the continuation of a prefix."""
+        """The text that may begin with a mark of judgement: the sentence, or the continuation of a prefix."""
         return self.pieces[-1][1] if self.pieces[0][0] == "prefix" else self.text
 
     def unmarked(self) -> Sentence:
-        """Take a mark of judgement off."""
+        """Return the sentence without its mark of judgement."""
         index = len(self.pieces) - 1 if self.pieces[0][0] == "prefix" else 0
         name, text = self.pieces[index]
         return replace(
@@ -65,7 +65,7 @@ class Sentence:
 
 
 def layout_of(columns: Header) -> str | None:
-    """Name the layout that the roles of the columns of a table, or its user, imply, or None."""
+    """Return the layout that the user states or the roles of the columns imply, or None."""
     if "layout" in columns.options:
         return "alternating" if columns.options["layout"] in ALTERNATING else "regions"
     if "fill" not in columns.options and (columns.of("candidates") or fills(columns)):
@@ -78,7 +78,7 @@ def layout_of(columns: Header) -> str | None:
 
 
 def _is_words(columns: Header) -> bool:
-    """Check whether a row holds a word of a sentence, rather than a sentence with one of its words."""
+    """Check whether a row holds one word of a sentence, not a sentence with one of its words."""
     if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
         return False
     several = " " in text_in(columns.first.get(columns.of("sentence") or ""))
@@ -88,7 +88,7 @@ def _is_words(columns: Header) -> bool:
 def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) -> list[Sentence]:
     """Return the sentences of a file, each with its regions, before they become items.
 
-    Words of a row each may be kept apart, as regions of their own that are called like their places.
+    If each row is a word and `apart` is set, each word is a region, named after its place.
     """
     layout = layout_of(columns)
     if layout is None or layout == "candidates":
@@ -104,7 +104,7 @@ def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) ->
 
 
 def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
-    """Yield the sentence of every row; where its critical word is numbered or named, cut into regions."""
+    """Yield the sentence of every row; if a column gives its critical word, split it into regions."""
     before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
     sentence = columns.of("sentence") or columns.of("target")
     if target := follows(columns):
@@ -136,7 +136,7 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             pieces = (("prefix", running_text(record, before)), ("continuation", text))
         elif critical is not None:
             pieces = _cut(place, text, text_in(record.get(critical)), critical)
-            yield replace(make(place, record, pieces), join="space")  # as it was before it was cut
+            yield replace(make(place, record, pieces), join="space")  # restores the original text
             continue
         yield make(place, record, pieces)
 
@@ -146,7 +146,7 @@ def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
 
 
 def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sentence]:
-    """Return what makes a sentence of a record and its pieces; columns in use are none of its features."""
+    """Return a function that makes a sentence of a record and its pieces; `used` columns are not features."""
     roles, rows, join = _roles_of(columns), columns.rows(spelt=True), join_of(columns.options)
     condition = columns.given.get("condition", "")
     suffixed = condition.removesuffix(SUFFIX) if condition.endswith(SUFFIX) else None
@@ -170,7 +170,7 @@ def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sente
 
 
 def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
-    """Cut a sentence before and after its critical words: a number counts from 1, a name is looked for."""
+    """Split a sentence around its critical words, which are given as text or as a number from 1."""
     spans = [match.span() for match in re.finditer(r"\S+", text)]
     words = text.split()
     if critical.isdecimal():
@@ -195,18 +195,18 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
             f"  Write the word or its number (the first is 1), or add --columns ignore={column}."
         )
     begin, end = spans[start][0], spans[start + length - 1][1]
-    # An ordinary space is put back later; another one stays with what it stands behind or before.
+    # Joining restores ordinary spaces. Other spaces stay at the end or start of a piece.
     parts = ("before", text[:begin]), ("critical", text[begin:end]), ("after", text[end:])
     return tuple((name, part.strip(" ")) for name, part in parts)
 
 
 def _counts_from(column: str) -> int:
-    """Return the number of the first word of a sentence in a column of critical words: 1, or as it says."""
+    """Return the number of the first word in a column of critical words: 1, or 0 if its name says so."""
     return 0 if "0idx" in column.lower() else 1
 
 
 def numbered_note(columns: Header, sentences: Sequence[Sentence]) -> str | None:
-    """Return the word that a number means, which may count from 0 or 1; None if words are not numbered."""
+    """Return a note on the word that a number means, because numbers may start at 0 or 1; else None."""
     column = columns.of("critical")
     word = next(
         (text for sentence in sentences[:1] for name, text in sentence.pieces if name == "critical"), None
@@ -219,7 +219,7 @@ def numbered_note(columns: Header, sentences: Sequence[Sentence]) -> str | None:
 def _of_words(
     records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str, apart: bool = False
 ) -> Iterator[Sentence]:
-    """Put the words of each sentence together; those of one region that follow one another are one."""
+    """Yield sentences, each from the rows of its words; neighbouring words of one region are joined."""
     word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
     roles, rows = _roles_of(columns), columns.rows(spelt=True)
     keys = [number] if roles[0] is None else [*roles]
@@ -243,7 +243,7 @@ def _of_words(
                 pieces.append((name, text_in(value_of(record, word))))
         differing = {name for name in columns.names if len({str(row.get(name)) for _, row in words}) > 1}
         sentence = replace(make(*words[0], tuple(pieces), differing), join=join)
-        if roles[0] is None:  # the first sentence of each condition is about the first item, and so on
+        if roles[0] is None:  # the nth sentence of each condition belongs to item n
             levels = f"{sentence.condition} {sentence.label}"
             running[levels] = running.get(levels, 0) + 1
             sentence = replace(sentence, item=str(running[levels]))
@@ -251,7 +251,7 @@ def _of_words(
 
 
 def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
-    """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
+    """Yield the sentences of every row: one for each combination of alternatives, which is its condition."""
     slots = list(read_template(columns))
     parts = [name for _, alternatives, _ in slots for name, is_column in alternatives if is_column]
     if row_columns := [name for name in parts if columns.is_about_rows(name)]:

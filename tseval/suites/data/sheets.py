@@ -1,4 +1,4 @@
-"""Sheets of Excel: rows of cells as texts."""
+"""Read sheets of Excel files as rows of texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Opened = tuple[str, "Sequence[str]", "Iterator[Row]"]
 
 
 def open_sheet(path: Path, name: str, headed: bool = True) -> Opened:
-    """Open a sheet of Excel's: the one that is named, or the only one that holds anything."""
+    """Open a sheet of an Excel file: the named one, or the only sheet with content."""
     try:
         from openpyxl import load_workbook  # noqa: PLC0415 - an extra
     except ImportError:
@@ -67,8 +67,8 @@ def open_sheet(path: Path, name: str, headed: bool = True) -> Opened:
     return f"{path}:{rows[0][0]}", header, cut
 
 
-MOST_CELLS = 10**7  # of a sheet, up to the last in each row that holds anything
-MOST_PLACES = 2 * 10**8  # with those that hold nothing: a sheet may claim to go on for ever
+MOST_CELLS = 10**7  # cells of a sheet, up to the last filled cell of each row
+MOST_PLACES = 2 * 10**8  # cells including empty ones: a sheet may claim endless rows
 
 
 def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
@@ -90,7 +90,7 @@ def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[i
 
 
 def _cell(value: object) -> str:
-    """Write a cell as a text; whole numbers are numbers with a point to some programs."""
+    """Return a cell as text; some programs store whole numbers as decimal numbers."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return "" if value is None else str(value).strip()

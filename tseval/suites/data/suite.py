@@ -25,11 +25,11 @@ class DataSuite(SuiteKind):
 
     @classmethod
     def opens(cls, place: str | Path) -> bool:
-        """Return whether a path is a file of data, or a folder with such files and no grammars."""
+        """Return whether a path is a data file, or a folder with data files and no grammars."""
         return is_data(Path(place))
 
     def load(self, selection: Selection) -> Suite:
-        """Read the whole set, and take the items that are wanted."""
+        """Read the whole set, and return the selected items."""
         suite = self._read(selection)
         if not self.request.tokenise:
             return suite
@@ -70,7 +70,7 @@ class DataSuite(SuiteKind):
         return suite
 
     def _note_of_digest(self, suite: Suite) -> str | None:
-        """Return a note if a fetched set is not the published one, as far as it was read whole."""
+        """Return a note if a whole fetched set differs from the published one, by its digest."""
         published = published_at(self.path)
         is_whole = suite.complete and self.request.exclude is None and self.request.method is None
         if not (published and is_whole and published.columns == (self.columns or {})):

@@ -1,6 +1,6 @@
-"""SyntaxGym suites (Gauthier et al. 2020; Hu et al. 2020): items under conditions, cut into regions.
+"""SyntaxGym suites (Gauthier et al. 2020; Hu et al. 2020): items with conditions, divided into regions.
 
-A prediction compares surprisals of regions, which the suite's metric makes of those of their words.
+A prediction compares surprisals of regions. The suite's metric combines the surprisals of a region's words.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Suite(TypedDict):
 
 
 def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
-    """Read a suite, which is one case."""
+    """Read a suite; it becomes one case."""
     try:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:
@@ -125,17 +125,17 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
     return DataItem(
         place,
         (suite, suite, SYNTAXGYM_PHENOMENON, None),
-        # SyntaxGym's own program puts a space before marks, too.
+        # SyntaxGym's own program also puts a space before marks.
         {label: join_parts(parts, BY_SCRIPT) for label, parts in texts.items()},
         {"number": number},
-        # Every prediction is about every item; numbers of items begin at the same number in every suite.
+        # Every prediction is about every item. Item numbers start at the same number in every suite.
         {"item": f"{suite} {number}"},
         {label: [("", len(text.split())) for text in parts] for label, parts in texts.items()},
     )
 
 
 def check_formula(where: str, formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
-    """Return the regions that a formula is about; refuse what `regions_in` refuses."""
+    """Return the regions that a formula uses; refuse an invalid formula (`regions_in`)."""
     try:
         return regions_in(formula, known)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Read tables of unigrams: how often each token occurs."""
+"""Read tables of unigrams: the frequency of each token."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# What names a token, and what says how often it occurs.
+# Names of the columns of tokens and of their frequencies.
 TOKENS, VALUES = ("token", "id"), ("count", "probability", "logprob")
 
 
 def read_unigrams(path: Path) -> Unigrams:
-    """Read a table, `.csv`, `.tsv` or `.jsonl`, of tokens.
+    """Read a table of tokens, `.csv`, `.tsv` or `.jsonl`.
 
-    A token is a word as the model sees it (`token`); of a model of pieces, a number of its vocabulary (`id`).
-    How often it occurs is a `count`, divided by the sum of all, a `probability`, or a `logprob` in nats.
+    A token is a word (`token`), or for subword models a number in the vocabulary (`id`). Its frequency is a
+    `count`, which is divided by the sum of all counts, a `probability`, or a `logprob` in nats.
     """
     rows: Iterable[tuple[str, Mapping[str, object]]]
     rows = read_jsonl(path) if bare_name(path).endswith(".jsonl") else read_table(path)
