@@ -1,4 +1,4 @@
-"""The checkpoints that come with tseval."""
+"""Look-up of the checkpoints that come with tseval."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"
 
 
 def bundled_checkpoints() -> dict[str, Path]:
-    """List the checkpoints that come with tseval, by name."""
+    """Return the checkpoints that come with tseval, by name."""
     return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}

@@ -1,10 +1,10 @@
-"""Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
+"""Checkpoints: plain data on disk, with a fingerprint of everything that decides a score.
 
-A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds the
-same, everything but the weights as JSON in its header. tseval does not call `torch.load`. Its own reader
-(`pickles`) runs nothing from the file, and takes memory only for numbers that are in the file.
+A `.pt` checkpoint is a dictionary that loads with `weights_only=True`. A `.safetensors` checkpoint has the
+same content, with everything except the weights as JSON in its header. tseval does not call `torch.load`. Its
+reader (`pickles`) runs no code from the file, and allocates memory only for numbers that are in the file.
 
-Matrices of `int8` are packed by `tseval.models.int8_weights`.
+`tseval.models.int8_weights` packs matrices of `int8`.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH = 100
-MAX_BITS = 2**12  # of a whole number; Python does not write out many more
-# A value that is referred to many times is written out many times, as it is in JSON; keys of rows are.
+MAX_BITS = 2**12  # of a whole number; Python refuses to print much longer ones
+# A shared value counts as often as it is referred to, as in JSON, where it is written each time.
 TIMES_THE_PICKLE = 64
 _META = "torch._utils._rebuild_meta_tensor_no_storage"
 _ATOMS = (int, float, bool, type(None))
 
 
 def read_plain_object(path: Path) -> object:
-    """Read a zip file of torch that holds lists, tuples, dictionaries, text, numbers, and tensors alone."""
+    """Read a torch zip file that holds only lists, tuples, dictionaries, text, numbers and tensors."""
     file = read_object(path, frozenset({_META}), OWN_LIMITS)
     tensors = _tensors_in(file.value, TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
     file.check(tensors)
@@ -63,7 +63,7 @@ def read_plain_object(path: Path) -> object:
 
 
 def _tensors_in(value: object, budget: int) -> list[StoredTensor]:
-    """List the tensors in plain data, each as often as it is there; hold values and letters to a budget."""
+    """List the tensors in plain data, repeated ones too; limit the number of values and characters."""
     tensors: list[StoredTensor] = []
 
     def visit(value: object, depth: int) -> None:
@@ -96,7 +96,7 @@ def _stored(value: object) -> StoredTensor:
 
 
 def _written_out(value: object, made: dict[StoredTensor, Tensor]) -> object:
-    """Return a value of its own to every place, with tensors for what stands for them."""
+    """Copy a value so that nothing is shared, and replace the records of tensors by tensors."""
     if isinstance(value, dict):
         return {key: _written_out(entry, made) for key, entry in value.items()}
     if isinstance(value, list):
@@ -106,13 +106,13 @@ def _written_out(value: object, made: dict[StoredTensor, Tensor]) -> object:
     return made[_stored(value)] if isinstance(value, Pickled) else value
 
 
-DESCRIBED_BYTES = 2**20  # enough of a foreign file to say what it is
+DESCRIBED_BYTES = 2**20  # bytes of a foreign file that are read to describe it
 
 
 def read_plain(path: Path) -> dict[str, object]:
-    """Read a `.pt` or `.safetensors` file, recognised by its content.
+    """Read a `.pt` or `.safetensors` file; its content decides which.
 
-    Of safetensors the JSON under `tseval` in its header is read, and the tensors stand under `weights`.
+    For safetensors, this is the JSON under `tseval` in its header, and the tensors under `weights`.
     """
     if path.is_dir():
         raise ModelError(
@@ -162,7 +162,7 @@ def _read_pt(path: Path, form: str) -> dict[str, object]:
 
 
 def _describe(path: Path) -> str:
-    """Return what a file is that is neither a zip file nor safetensors."""
+    """Describe a file that is neither a zip file nor safetensors."""
     with path.open("rb") as file:
         content = file.read(DESCRIBED_BYTES)
     if not content:
@@ -184,26 +184,26 @@ WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _FOREIGN_FIX = (
     "For a transformers model, write --model hf:FOLDER. For other models see docs/your-checkpoint.md."
 )
-StoredType = Literal["float16", "float32"]  # of a model that is trained
-PackedType = Literal["float16", "float32", "int8"]  # of one that is converted: int8 is `models/quantised.py`
+StoredType = Literal["float16", "float32"]  # of a trained model
+PackedType = Literal["float16", "float32", "int8"]  # of a converted model; int8: `tseval.models.int8_weights`
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A language model or a classifier, with all that is known about it."""
+    """A language model or a classifier, with everything known about it."""
 
-    model: Network  # in float32, in evaluation mode, on the CPU
+    model: Network  # float32, evaluation mode, on the CPU
     vocabulary: Vocabulary
-    fingerprint: str  # SHA-256 over sizes, vocabulary and weights as stored
+    fingerprint: str  # SHA-256 over sizes, vocabulary and stored weights
     training: Mapping[str, Json]  # how it was trained (command, settings, data, course)
-    validation_perplexity: float | None  # of the stored weights on the validation text, or None
-    warnings: tuple[str, ...] = ()  # what a reader of its results should know
-    reading: str | None = None  # how a file that does not say itself what it holds was read, on one line
+    validation_perplexity: float | None  # of the stored weights on the validation text, if known
+    warnings: tuple[str, ...] = ()  # warnings for users of its results
+    reading: str | None = None  # for files from other programs: how the file was interpreted, on one line
 
     def place_in_course(self) -> dict[str, Json]:
-        """Return how far the training had come; an empty mapping if the checkpoint does not know.
+        """Return the progress of the training; an empty mapping if the checkpoint has no record of it.
 
-        That is `step` (windows), `tokens`, and `training`, the same for all checkpoints of one training.
+        The keys are `step` (windows), `tokens`, and `training`, the same for all checkpoints of one training.
         """
         course = self.training.get("course")
         last = course[-1] if isinstance(course, list) and course else None
@@ -219,7 +219,7 @@ class Checkpoint:
 
 
 def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
-    """Return the weights as they come back from disk: rounded to `dtype`, a tied matrix once."""
+    """Return the weights as a checkpoint restores them: rounded to `dtype`, and a tied matrix once."""
     if dtype == "int8":
         return dequantise(*quantise(stored_weights(model, "float32")))
     return {
@@ -232,7 +232,7 @@ def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
 def fingerprint(sizes: Mapping[str, object], vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> str:
     """Hash everything that decides a score: sizes, words and the bytes of the weights.
 
-    Sizes are those in the checkpoint, so that it stays the same when a cell gets a new option.
+    The sizes are those in the checkpoint, so the fingerprint does not change when a cell gets a new option.
     """
     digest = hashlib.sha256()
     words = [list(vocabulary.words), vocabulary.lowercase]
@@ -242,12 +242,12 @@ def fingerprint(sizes: Mapping[str, object], vocabulary: Vocabulary, weights: Ma
 
 
 def hash_weights(digest: hashlib._Hash, weights: Mapping[str, Tensor]) -> None:
-    """Add names, types, shapes and bytes of weights, by name, to a digest."""
+    """Add names, types, shapes and bytes of weights to a digest, sorted by name."""
     for name in sorted(weights):
-        tensor = weights[name].detach().cpu().contiguous()  # one at a time: a GPU may hold more than we do
+        tensor = weights[name].detach().cpu().contiguous()  # one at a time: a GPU may have more memory
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         if tensor.numel():
-            content: Any = tensor.reshape(-1).view(torch.uint8).numpy()  # a buffer: no copy is made of it
+            content: Any = tensor.reshape(-1).view(torch.uint8).numpy()  # a view without a copy
             digest.update(content)
 
 
@@ -260,9 +260,9 @@ def save_checkpoint(
     validation_perplexity: float | None,
     dtype: PackedType = "float32",
 ) -> None:
-    """Write a checkpoint, whole or not at all; the suffix decides between `.pt` and `.safetensors`.
+    """Write a checkpoint atomically; the file ending selects `.pt` or `.safetensors`.
 
-    The fingerprint is that of the weights as they come back from it.
+    The fingerprint is that of the restored weights.
     """
     weights = stored_weights(model, "float32" if dtype == "int8" else dtype)
     sizes = model.sizes.to_mapping()
@@ -282,7 +282,7 @@ def save_checkpoint(
         "fingerprint": fingerprint(sizes, vocabulary, dequantise(weights, columns)),
         **({"quantised": columns} if columns else {}),
     }
-    plain = json.dumps(header)  # also holds the .pt header to plain data, which is all that loads again
+    plain = json.dumps(header)  # also checks that the .pt header is plain data, which can be loaded again
     buffer = io.BytesIO()
     if path.suffix == ".safetensors":
         buffer.write(safetensors_bytes(weights, metadata={"tseval": plain}))
@@ -292,7 +292,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint that tseval wrote; nothing in the file is executed."""
+    """Read a checkpoint of tseval; no code in the file is executed."""
     header, weights = _read(path)
     try:
         return _assemble(header, weights)
@@ -308,7 +308,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What is read of a checkpoint besides its weights."""
+    """The content of a checkpoint except its weights."""
 
     sizes: dict[str, object]
     vocabulary: tuple[str, ...]
@@ -326,7 +326,7 @@ class _Header:
 
 
 def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
-    """Read header and weights, checked for damage and for type but not yet against each other."""
+    """Read header and weights, and check both for damage and types, but not against each other."""
     header = read_plain(path)
     if header.get("format") != CHECKPOINT_FORMAT:
         held = _first_names(header)
@@ -349,7 +349,7 @@ def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
 
 
 def _first_names(header: Mapping[str, object]) -> str:
-    """Return what a foreign file holds: the first names of its fields, or of its tensors."""
+    """Describe the content of a foreign file: the first names of its fields, or of its tensors."""
     weights = header.get("weights")
     names = weights if len(header) == 1 and isinstance(weights, dict) else header
     return shortened(", ".join(shortened(repr(name), 60) for name in list(names)[:6])) or "nothing"
@@ -376,12 +376,12 @@ def _assemble(header: _Header, weights: dict[str, Tensor]) -> Checkpoint:
 
 
 def make_network(sizes: Sizes) -> Network:
-    """Return a network of some sizes, with fresh weights: a language model or a classifier."""
+    """Return a network with new weights: a language model or a classifier."""
     return LanguageModel(sizes) if sizes.task is None else Classifier(sizes)
 
 
 def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> Network:
-    """Put weights, of a tied model without `output.weight`, into a model in evaluation mode, float32."""
+    """Load weights (without `output.weight` if tied) into a model in evaluation mode, float32."""
     if len(vocabulary) != sizes.vocabulary:
         raise damaged(
             f"the vocabulary of the checkpoint has {len(vocabulary)} words, but the weights are for "
@@ -392,8 +392,8 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
 
 
 def network_of(sizes: Sizes, weights: Mapping[str, Tensor]) -> Network:
-    """Put weights that are known to fit into a network in evaluation mode, float32."""
-    with no_init():  # every parameter gets its weight below: `load_state_dict` sees to that
+    """Load weights that surely fit into a network in evaluation mode, float32."""
+    with no_init():  # `load_state_dict` below sets every parameter
         model = make_network(sizes)
     if sizes.tied:
         weights = {**weights, "output.weight": weights["embedding.weight"]}
@@ -402,7 +402,7 @@ def network_of(sizes: Sizes, weights: Mapping[str, Tensor]) -> Network:
 
 
 def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
-    """Check the shapes of the weights against the sizes, before any memory is taken for them."""
+    """Check the shapes of the weights against the sizes, before memory is allocated."""
     if sizes.layers > len(weights):
         raise damaged(
             f"the checkpoint should have {sizes.layers} layers, but has only {len(weights)} weight tensors"

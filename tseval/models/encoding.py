@@ -1,4 +1,4 @@
-"""Sentences in the words of a vocabulary, as models of whole words read them."""
+"""Encoding of sentences as word ids, for word-level models."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def encode_words(
     ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
 ) -> Encoded:
-    """Return the numbers of the words of sentences in a vocabulary; each distinct word is looked up once.
+    """Encode the words of sentences as ids of a vocabulary; each distinct word is looked up once.
 
-    Python makes the words lower case, as it does for vocabularies: arrow has no final sigma.
+    Python converts the words to lower case, as for vocabularies; Arrow does not know the final sigma.
     """
     split, lengths = words_and_lengths(sentences)
     words = split.flatten().dictionary_encode()
@@ -47,7 +47,7 @@ def encode_words(
 
 
 class OfWords:
-    """What models of whole words share: how sentences come to their vocabulary."""
+    """Base class of word-level models: it encodes sentences with their vocabulary."""
 
     card: ModelCard
     vocabulary: Vocabulary
@@ -57,7 +57,7 @@ class OfWords:
         return self.card.show(self)
 
     def protocol_of_words(self, dtype: str = "float32") -> dict[str, Json]:
-        """Return how sentences are presented, for the card."""
+        """Return the choices in the presentation of sentences, for the card."""
         return {
             "start": self.vocabulary.start,
             "state": "fresh",
@@ -68,23 +68,24 @@ class OfWords:
 
     @property
     def unreadable(self) -> str:
-        """What sentences are that `too_long` tells."""
+        """Description of the sentences that `too_long` returns, for messages."""
         return f"with words that {self.card.name} does not know"
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Return sentences as numbers of the vocabulary; each distinct word is looked up once."""
+        """Encode sentences as word ids; each distinct word is looked up once."""
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
                 f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
                 "does not know.\n"
                 "  Remove the sentence, or add --too-long skip, which skips unknown words too."
             )
-        # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
+        # If there is no symbol for unknown words, the start symbol is used; no sentence contains unknown
+        # words here.
         unknown = self.vocabulary.unknown or self.vocabulary.start
         return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Return which sentences cannot be read: those with an unknown word, without a symbol for it."""
+        """Return which sentences cannot be read: if there is no unknown symbol, those with unknown words."""
         if self.vocabulary.unknown is not None:
             return np.zeros(len(sentences), dtype=np.bool_)
         split, _ = words_and_lengths(sentences)

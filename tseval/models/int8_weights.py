@@ -1,10 +1,10 @@
-"""Matrices in one byte a number, compressed: the weights of a checkpoint of `int8`.
+"""Compressed `int8` matrices, for the weights of a checkpoint.
 
-Weights of `int8` take about five bits: a row w of a matrix is kept as whole numbers q in one byte and a
-float16 scale s, so that w ≈ s·q, compressed. Of steps s there are 8.5 to the row's root mean square, which is
-noise of -29 dB. Small numbers are frequent, and a Huffman code takes little more than their entropy, 5.1 bits
-where weights are normal; numbers of a fixed width would need six bits to be as close (Gersho & Gray 1992,
-chapter 9).
+An `int8` weight takes about five bits. A row w of a matrix is stored as one-byte integers q and a float16
+scale s, so that w ≈ s·q, and compressed. The root mean square of a row is 8.5 steps s, which means noise of
+-29 dB. Small numbers are frequent, so a Huffman code takes little more than their entropy, which is 5.1 bits
+for normal weights. Numbers of a fixed width need six bits for the same accuracy (Gersho & Gray 1992, chapter
+9).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-STEPS = 8.5  # to a row's root mean square
-SCALE = ".scale"  # what follows the name of a matrix in that of its scales
+STEPS = 8.5  # per root mean square of a row
+SCALE = ".scale"  # suffix for the name of a matrix's scales
 _MOST = 127
 _LEAST_SCALE = torch.finfo(torch.float16).tiny
-_LEAST_BITS = 1  # that a Huffman code takes for a number
+_LEAST_BITS = 1  # of a Huffman code for a number
 
 
 def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, int]]:
-    """Compress matrices of float into whole numbers; other weights go to float16.
+    """Compress float matrices into integers; other weights become float16.
 
     Returns:
-        What goes to disk, for a matrix (rows, columns) its compressed numbers as uint8 (bytes,) and its
-        scales as float16 (rows,); and the columns of each matrix by name.
+        The stored tensors: for a matrix (rows, columns), its compressed numbers as uint8 (bytes,) and its
+        scales as float16 (rows,). And the number of columns of each matrix by name.
     """
     stored: dict[str, Tensor] = {}
     columns: dict[str, int] = {}
@@ -56,7 +56,7 @@ def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
 
 
 def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict[str, Tensor]:
-    """Return weights as they score: s·q in float32, which is exact."""
+    """Return the weights for scoring: s·q in float32, which is exact."""
     weights = dict(stored)
     for name, width in columns.items():
         packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
@@ -77,7 +77,7 @@ def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict
 
 
 def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
-    """Decompress exactly so many numbers to float32, and never more than an honest file could hold."""
+    """Decompress exactly `count` numbers to float32; refuse counts that the bytes cannot hold."""
     if not 0 < count * _LEAST_BITS <= 8 * len(packed):
         raise damaged(f"the tensor {name!r} is too short for its rows and columns")
     code = zlib.decompressobj()

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 class Task:
     """A choice between two classes."""
 
-    # Words for the classes, in the order of the outputs. They end a sentence, behind the words that are read.
+    # A word for each class, in the order of the outputs. One of them ends each sentence, after the other
+    # words.
     labels: tuple[str, str]
-    methods: tuple[str, ...]  # `SUITE:METHOD` that make such sentences of a suite, the usual one first
+    methods: tuple[str, ...]  # `SUITE:METHOD` that make such sentences from a suite, the default first
 
 
 TASKS = {
@@ -37,18 +38,18 @@ TASKS = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Everything that decides what a model computes besides its weights.
+    """Everything except the weights that determines a model's computation.
 
     A field with a help text is an option of `tseval train`.
 
     Attributes:
         arch: Name of a cell in `tseval.models.cells.CELLS`.
-        dropout: Share of units dropped from word vectors, between layers and before the output, in training.
+        dropout: Share of units that training drops from word vectors, between layers and before the output.
         tied: Whether the output layer shares its matrix with the embedding; needs embedding == hidden.
-        options: What can be chosen about the cell (the keyword-only arguments of its constructor). The
-            defaults are filled in, so that a checkpoint does not depend on them.
-        task: What a classifier was trained for, a name in `TASKS`; None for a language model.
-        widths: Of each layer, where they differ, as in AWD-LSTM; `hidden` is then the largest.
+        options: Options of the cell (the keyword-only arguments of its constructor). Defaults are filled in,
+            so that a checkpoint does not depend on them.
+        task: Task of a classifier, a name in `TASKS`; None for a language model.
+        widths: Width of each layer, if they differ, as in AWD-LSTM; `hidden` is then the largest.
     """
 
     arch: Annotated[str, "Architecture: the kind of recurrent cell. docs/architectures.md has the equations."]
@@ -114,7 +115,7 @@ class Sizes:
             )
 
     def _check_cell(self) -> None:
-        """Check the options of the cell, by cells that take no memory."""
+        """Check the options of the cell with cells that take no memory."""
         try:
             with torch.device("meta"):
                 for layer in range(min(2, self.layers)):
@@ -127,21 +128,21 @@ class Sizes:
 
     @property
     def outputs(self) -> int:
-        """Outputs of the last layer: one for every word, or for every class of a task."""
+        """Number of outputs: one for every word, or for every class of a task."""
         return self.vocabulary if self.task is None else len(TASKS[self.task].labels)
 
     def cell(self, layer: int) -> Cell:
-        """Return one recurrent layer with fresh weights; layers count from 0."""
+        """Return one recurrent layer with new weights; layers count from 0."""
         inputs = self.width_after(layer - 1) if layer else self.embedding
         return CELLS[self.arch](inputs, self.widths[layer] if self.widths else self.hidden, **self.options)
 
     def width_after(self, layer: int) -> int:
-        """Width of what a layer gives: of its state, or of what that is projected to."""
+        """Return the width of a layer's output: of its state, or of its projection."""
         return int(self.options.get("projection") or (self.widths[layer] if self.widths else self.hidden))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Sizes:
-        """Read the sizes a checkpoint holds."""
+        """Read the sizes from a checkpoint."""
         try:
             return cls(**mapping)  # type: ignore[arg-type]
         except TypeError as error:
@@ -150,7 +151,7 @@ class Sizes:
             ) from None
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the sizes as a checkpoint holds them; what a model does not have leaves no trace."""
+        """Return the sizes for a checkpoint; unused fields are left out."""
         mapping = asdict(self)
         if not self.options:
             del mapping["options"]
@@ -162,9 +163,9 @@ class Sizes:
 
 
 class Network(nn.Module):
-    """Embedding, recurrent layers with dropout between them, output layer.
+    """A network of embedding, recurrent layers with dropout between them, and output layer.
 
-    Word vectors start uniform within ± `initial_range`.
+    Initial word vectors are uniform within ± `initial_range`.
 
     Source: the word language model of Gulordava et al. 2018 and Marvin & Linzen 2018.
     """
@@ -186,15 +187,15 @@ class Network(nn.Module):
 
     @property
     def n_core_parameters(self) -> int:
-        """Parameters of the recurrent layers alone, as Table 4 of Bhatt et al. 2020 counts them."""
+        """Parameters of the recurrent layers alone, as in Table 4 of Bhatt et al. 2020."""
         return sum(parameter.numel() for parameter in self.layers.parameters())
 
     def initial_state(self, batch: int) -> State:
-        """Return the state of all layers before the first word: the cells' states one after the other."""
+        """Return the state of all layers before the first word: the states of the cells, concatenated."""
         return tuple(tensor for cell in self.cells for tensor in cell.initial_state(batch))
 
     def forward(self, words: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read a window of word ids, (time, batch), after a state.
+        """Read a window of word ids, (time, batch), from a given state.
 
         Returns:
             Outputs of the last layer, (time, batch, hidden), and the state after the window.
@@ -209,7 +210,7 @@ class Network(nn.Module):
         return x, after
 
     def _first_layer(self, words: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read a window with the first layer alone; see `forward`."""
+        """Read a window with the first layer only; see `forward`."""
         first = self.cells[0]
         if first.costly_projection:
             distinct, which = torch.unique(words, return_inverse=True)
@@ -224,15 +225,15 @@ class Network(nn.Module):
         return F.dropout(x, share, self.training)
 
     def project(self, words: Tensor) -> Tensor:
-        """Return the words' part of the first layer's update, (words, ...) as the cell has it."""
+        """Return the words' part of the first layer's update, (words, ...); see `Cell.project`."""
         return self.cells[0].project(self.embedding(words))
 
     def step(self, projected: Tensor, state: State) -> State:
         """Advance every row by one word, without dropout.
 
         Args:
-            projected: What `project` gave for each row's word, (rows, gates * hidden).
-            state: Previous state of all layers, each (rows, hidden), as is the next.
+            projected: Result of `project` for each row's word, (rows, gates * hidden).
+            state: Previous state of all layers, each (rows, hidden); the result has the same shapes.
         """
         after: State = ()
         for depth, cell in enumerate(self.cells):
@@ -243,11 +244,11 @@ class Network(nn.Module):
         return after
 
     def top(self, state: State) -> Tensor:
-        """Pick the output of the last layer, (rows, hidden), from a state."""
+        """Return the output of the last layer, (rows, hidden), from a state."""
         return state[-self.cells[-1].n_states]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Score every word of the vocabulary, or every class: (..., hidden) to (..., outputs)."""
+        """Return the logits of all words or classes: (..., hidden) to (..., outputs)."""
         return self.output(hidden)  # type: ignore[no-any-return]
 
 
@@ -269,16 +270,16 @@ def count_parameters(model: nn.Module) -> int:
 def all_finite(weights: Mapping[str, Tensor]) -> str | None:
     """Return the name of the first tensor with a NaN or an infinity, or None."""
     for name, tensor in weights.items():
-        # If the sum is finite, all numbers are. If not, it may have overflowed: each number is tested.
+        # If the sum is finite, all numbers are. Otherwise it may have overflowed, so each number is tested.
         if not (tensor.sum().isfinite() or tensor.isfinite().all()):
             return name
     return None
 
 
 class Classifier(Network):
-    """A network whose outputs are the two classes of a task, read off the state after the last word.
+    """A network whose outputs are the two classes of a task, computed from the state after the last word.
 
-    There is no start symbol: the first word meets the fresh state.
+    There is no start symbol: the first word is read from the initial state.
 
     Source: Linzen et al. 2016; Bhatt et al. 2020, section 6.
     """
@@ -289,10 +290,9 @@ class Classifier(Network):
         self.task: Task = TASKS[sizes.task]
 
     def classify(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Score the classes of a batch of word sequences: logits, (batch, classes).
+        """Return logits of the classes for a batch of word sequences, (batch, classes).
 
-        What stands behind the last word of a sequence does not reach its state, so that sequences may be
-        padded with any word.
+        Words after the end of a sequence do not affect its result, so any word may be used as padding.
 
         Args:
             words: Word ids, (time, batch).
@@ -307,10 +307,10 @@ DRAWS = {nn.init.kaiming_uniform_, nn.init.normal_, nn.init.uniform_, Tensor.nor
 
 
 class no_init(TorchFunctionMode):  # noqa: N801 - a context, called as torch.no_grad is
-    """Make parameters without drawing them: they hold anything until weights are put into them.
+    """Create parameters without random initialisation; their values are undefined until weights are loaded.
 
-    What a cell computes from its sizes is computed. Drawn numbers would only be written over; on the meta
-    device, which has none, torch loads its whole compiler before it does not draw them.
+    Buffers that a cell computes from its sizes are still computed. Random numbers would only be overwritten.
+    On the meta device, which stores none, torch would load its whole compiler for them.
     """
 
     def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:

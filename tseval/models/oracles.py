@@ -1,17 +1,17 @@
-"""Networks whose weights are set by a published construction, not learnt: they know a language exactly.
+"""Networks that know a language exactly, with weights from a published construction instead of training.
 
-Dyck-(k,m) without training: a simple RNN and an LSTM that keep the stack of open brackets in their units, a
-slot for each, in which the type of bracket is spelt by one unit a type, or by binary digits. Symbols that may
-follow a prefix get equal probabilities, all others none: closing a bracket iff one of its type is on top of
-the stack, opening any bracket iff fewer than m are open, `<eos>` iff none is.
+The language is Dyck-(k,m). A simple RNN and an LSTM store the stack of open brackets in their units, with a
+slot for each bracket. A slot encodes the type by one unit per type, or by binary digits. Symbols that may
+follow a prefix have equal probabilities, and all others none. A closing bracket may follow iff its type is on
+top of the stack, an opening bracket iff fewer than m are open, `<eos>` iff none is open.
 
 Source: the constructions of Hewitt, Hahn, Ganguli, Liang & Manning 2020. Departures: our simple RNN has tanh
-units h, not sigmoids s, and s = (h + 1) / 2 turns one into the other; our models read `<eos>` before a
-string, and it empties the stack, from the zero state as from any other; `<unk>` does the same.
+units h instead of sigmoids s, where s = (h + 1) / 2. Our models read `<eos>` before a string, which empties
+the stack from any state, including the zero state; `<unk>` does the same.
 
-Beside them the deterministic automaton, a state for each stack, with the true probabilities of symbols. It
-shows what the constructions save: a second-order RNN that runs an automaton has a unit for each of its states
-(Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
+There is also the deterministic automaton, with a state for each stack and the true probabilities of symbols.
+It shows what the constructions save: a second-order RNN that simulates an automaton has a unit for each of
+its states (Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from tseval.models.network import Network
 
 
-MOST_CELLS = 2**26  # of a table
-IMPOSSIBLE = -100.0  # nats; a log-probability has to be a number
+MOST_CELLS = 2**26  # cells of a table
+IMPOSSIBLE = -100.0  # nats; used instead of minus infinity, because log-probabilities must be finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Automaton:
 
     name: str  # for files and tables
     vocabulary: Vocabulary  # `<eos>`, `<unk>` and the brackets
-    # The next state, (states, words). State 0 is the empty stack. The last one is for what is no beginning of
-    # a string; nothing but `<eos>` leads out of it.
+    # Next state, (states, words). State 0 is the empty stack. The last state means that the prefix is not in
+    # the language; only `<eos>` leads out of it.
     after: NDArray[np.int32]
     logprobs: NDArray[np.float32]  # of each next word, in nats, (states, words)
 
     @property
     def n_stacks(self) -> int:
-        """States that stand for a stack."""
+        """Number of states that are stacks."""
         return len(self.after) - 1
 
     @property
@@ -78,7 +78,7 @@ def count_stacks(k: int, m: int) -> int:
 
 
 def refuse_sizes(k: int, m: int) -> None:
-    """Refuse what cannot be built, before so much as the brackets are named."""
+    """Refuse sizes that are too large, before anything is computed."""
     for name, value in (("k", k), ("m", m)):
         if value < 1:
             raise ModelError(f"{name} must be 1 or more, not {value}")
@@ -90,9 +90,9 @@ def refuse_sizes(k: int, m: int) -> None:
 
 
 def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
-    """Build the automaton of Dyck-(k,m), with the probabilities that its strings are drawn with.
+    """Build the automaton of Dyck-(k,m), with the probabilities from which its strings are sampled.
 
-    The alphabet is the k opening brackets, then the k closing ones in the same order; m are open at most.
+    The alphabet is the k opening brackets, then the k closing ones in the same order. At most m are open.
     """
     refuse_sizes(k, m)
     n_words = SPECIAL_WORDS + 2 * k
@@ -100,9 +100,9 @@ def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
     dead = n_stacks
     after = np.full((n_stacks + 1, n_words), dead, dtype=np.int32)
     chance = np.zeros((n_stacks + 1, n_words))
-    after[:, 0] = 0  # <eos> empties the stack, wherever it stands
+    after[:, 0] = 0  # <eos> empties the stack in any state
     chance[dead] = 1 / n_words
-    # Breadth first: the stacks that have the same one below their top stand together, in order of type.
+    # Breadth first: stacks that are equal below their top are adjacent, in the order of their top's type.
     opening, closing = SPECIAL_WORDS + np.arange(k), SPECIAL_WORDS + k + np.arange(k)
     for state in range(n_stacks):
         top, below = (state - 1) % k, (state - 1) // k
@@ -123,29 +123,29 @@ def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
 
 @dataclass(frozen=True, slots=True)
 class BracketCode:
-    """A code of k types in units that are 0 or 1; an empty slot has all of them at 0."""
+    """A code of k types with units that are 0 or 1; in an empty slot, all units are 0."""
 
     units: Tensor  # the units of each type, (k, width)
-    # 1 for a type's own units, and 0 or less for those of any other type and for an empty slot, (k, width)
+    # 1 for a type's units, at most 0 for those of any other type and for an empty slot, (k, width)
     readout: Tensor
     occupied: Tensor  # 1 for the units of any type and 0 for an empty slot, (width,)
 
     @property
     def width(self) -> int:
-        """Units of a slot."""
+        """Number of units of a slot."""
         return self.units.shape[1]
 
 
 def one_hot(k: int) -> BracketCode:
-    """Assign each of k types a unit of its own: k units."""
+    """Return the code that gives each of k types one unit: k units."""
     return BracketCode(torch.eye(k), torch.eye(k), torch.ones(k))
 
 
 def binary(k: int) -> BracketCode:
-    """Write k types as L = ⌈log2 k⌉ binary digits: 3L - 1 units; a single type has one digit.
+    """Return the code of k types with L = ⌈log2 k⌉ binary digits: 3L - 1 units; a single type has one digit.
 
-    The units are the digits, their complements, and L - 1 that are always 1 in an occupied slot. The readout
-    counts how many digits agree and takes L - 1 off, so that agreement in all of them alone is worth 1.
+    The units are the digits, their complements, and L - 1 units that are 1 in every occupied slot. The
+    readout counts equal digits and subtracts L - 1, so that it is 1 only if all digits are equal.
     """
     length = max(1, (k - 1).bit_length())
     digits = (torch.arange(k)[:, None] >> torch.arange(length) & 1).float()
@@ -167,19 +167,19 @@ LARGEST_WEIGHTS = 2**26  # recurrent weights, 256 MiB
 SYMBOL_UNITS = 3  # of a word vector, before the code: opens a bracket, closes one, empties the stack
 OPENS, CLOSES, EMPTIES = range(SYMBOL_UNITS)
 
-SATURATION = 40.0  # drives that differ by 1/2 from a threshold lie at ±20, where tanh is ±1 in float32
+SATURATION = 40.0  # drives at 1/2 from a threshold become ±20, where tanh is ±1 in float32
 GATE_SATURATION = 200.0  # σ(±200) is 1 and 0 in float32
-SEEN = math.tanh(1.0)  # what an open output gate lets through of a cell that holds 1
-CERTAINTY = 30.0  # nats between symbols that may follow and those that may not: e^-30 is about 1e-13
+SEEN = math.tanh(1.0)  # output of a cell that holds 1, with an open output gate
+CERTAINTY = 30.0  # nats between possible and impossible symbols: e^-30 is about 1e-13
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """Which construction."""
+    """A choice of construction and sizes."""
 
     kind: str  # `dyck-srn` or `dyck-lstm`
     k: int  # types of bracket
-    m: int  # most that are open at once
+    m: int  # most open brackets
     code: str = "log"  # `one-hot` or `log`
 
     def __post_init__(self) -> None:
@@ -207,19 +207,19 @@ class Oracle:
 
     @property
     def slot(self) -> int:
-        """Units of a slot of the stack."""
+        """Number of units of a slot of the stack."""
         return self.k if self.code == "one-hot" else 3 * max(1, (self.k - 1).bit_length()) - 1
 
     @property
     def hidden(self) -> int:
-        """Units: 2mk and mk, or 6m⌈log2 k⌉ - 2m and 3m⌈log2 k⌉ - m (where a single type counts as two)."""
+        """Units: 2mk and mk, or 6m⌈log2 k⌉ - 2m and 3m⌈log2 k⌉ - m (a single type counts as two)."""
         return (2 if self.kind == "dyck-srn" else 1) * self.m * self.slot
 
 
 def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
-    """Set the weights of a construction: a checkpoint like any other, whose vocabulary holds the alphabet.
+    """Set the weights of a construction, and return an ordinary checkpoint whose vocabulary has the alphabet.
 
-    That is the k opening brackets, then the k closing ones in the same order.
+    The alphabet is the k opening brackets, then the k closing ones in the same order.
     """
     assert len(alphabet) == 2 * oracle.k
     code = CODES[oracle.code](oracle.k)
@@ -243,7 +243,7 @@ def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
 
 
 def _word_vectors(code: BracketCode) -> Tensor:
-    """Return what each word does to the stack, and how an opening bracket is spelt: (words, embedding)."""
+    """Return word vectors, (words, embedding): the effect on the stack, and the code of opening brackets."""
     k = len(code.units)
     vectors = torch.zeros(2 + 2 * k, SYMBOL_UNITS + code.width)
     vectors[:2, EMPTIES] = 1
@@ -254,12 +254,12 @@ def _word_vectors(code: BracketCode) -> Tensor:
 
 
 def _set_srn(model: LanguageModel, code: BracketCode, m: int) -> None:
-    """Keep two copies of the stack, its top in slot 1: a push writes one copy, a pop the other.
+    """Store two copies of the stack, the top in slot 1: a push writes one copy, a pop the other.
 
     s_push = step(S_down (s_push + s_pop) + code of x in slot 1 - closes - 2 empties - 1/2)
     s_pop  = step(S_up (s_push + s_pop) - opens - 2 empties - 1/2)
 
-    S_down and S_up shift by a slot; one of the copies is always empty.
+    S_down and S_up shift by one slot. One of the copies is always empty.
     """
     width, half = code.width, m * code.width
     reads = torch.zeros(2 * half, 2 * half)
@@ -271,9 +271,9 @@ def _set_srn(model: LanguageModel, code: BracketCode, m: int) -> None:
     drives[:width, SYMBOL_UNITS:] = torch.eye(width)
     drives[:half, CLOSES] = -1
     drives[half:, OPENS] = -1
-    drives[:, EMPTIES] = -2  # the zero state is s = 1/2 in both copies, which add up to 1
+    drives[:, EMPTIES] = -2  # in the zero state, s = 1/2 in both copies, so their sum is 1
     weights = dict(model.cells[0].named_parameters())
-    # s = (h + 1) / 2: half the weight on h, the other half in the bias.
+    # s = (h + 1) / 2, so half of each weight applies to h, and half is added to the bias.
     weights["layer.weight_hh_l0"].copy_(SATURATION * reads / 2)
     weights["layer.bias_ih_l0"].copy_(SATURATION * (reads.sum(1) / 2 - 1 / 2))
     weights["layer.weight_ih_l0"].copy_(SATURATION * drives)
@@ -286,16 +286,16 @@ def _set_srn(model: LanguageModel, code: BracketCode, m: int) -> None:
 
 
 def _set_lstm(model: LanguageModel, code: BracketCode, m: int) -> None:
-    """Keep the stack in the cells, its bottom in slot 1; the output gate shows the top slot alone.
+    """Store the stack in the cells, the bottom in slot 1; the output gate shows only the top slot.
 
-    With a_j = 1 where slot j is the top one, as seen in h, and a_0 = 1 where the stack is empty:
+    a_j = 1 if slot j is the top one, as seen in h, and a_0 = 1 if the stack is empty:
 
     i_j = step(2 a_{j-1} + 2 opens - 3)                          the slot above the top is written
     f_j = step(3 - 2 a_j - 2 closes - 4 empties)                 the top slot is wiped
     g   = code of x
     o_j = step(4 a_{j-1} + 2 a_{j+1} + 2 closes - 8 empties - 3) the new top is shown
 
-    Where the output gate opens above the new top, the slot is empty and shows nothing.
+    If the output gate also opens above the new top, the slot there is empty and shows nothing.
     """
     width, hidden = code.width, m * code.width
     top = torch.kron(torch.eye(m), code.occupied) / SEEN  # a_1 .. a_m from h, (m, hidden)
@@ -326,10 +326,11 @@ def _set_lstm(model: LanguageModel, code: BracketCode, m: int) -> None:
 
 
 def _readout(code: BracketCode, top: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
-    """Return weights and biases that turn the stack into logits: 0 where allowed, else -CERTAINTY or less.
+    """Return weights and biases from the stack to logits: 0 for possible symbols, else at most -CERTAINTY.
 
     Args:
-        top: 1 for the slots that the top of the stack can be seen in, (m,).
+        code: The code of the types.
+        top: 1 for the slots in which the top of the stack can be seen, (m,).
         full: 1 for the slot that is occupied iff m brackets are open, (m,).
 
     Returns:
@@ -345,23 +346,23 @@ def _readout(code: BracketCode, top: Tensor, full: Tensor) -> tuple[Tensor, Tens
     return CERTAINTY * weight.flatten(1), CERTAINTY * bias
 
 
-POSSIBLE = 1e-6  # probability above which a symbol counts as allowed
+POSSIBLE = 1e-6  # symbols with a higher probability count as possible
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an oracle holds after a symbol."""
+    """The state of an oracle after a symbol."""
 
     symbol: str  # `<eos>` at the start
-    stack: tuple[str, ...]  # the open brackets, the first that was opened first, as read from the units
-    # what moved them, by name: the gates of each slot, or the copy that holds the stack
+    stack: tuple[str, ...]  # the open brackets, the oldest first, as read from the units
+    # causes of the change, by name: the gates of each slot, or the copy that holds the stack
     units: dict[str, str]
-    follows: dict[str, float]  # probability of each symbol that may follow
+    follows: dict[str, float]  # probability of each possible next symbol
 
 
 @torch.inference_mode()
 def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iterator[Step]:
-    """Read `<eos>` and the symbols."""
+    """Read `<eos>` and the symbols, and yield the state after each."""
     model, words = checkpoint.model, checkpoint.vocabulary.words
     ids = checkpoint.vocabulary.ids()
     state = model.initial_state(1)
@@ -388,7 +389,7 @@ def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iter
 
 
 def read_stack(oracle: Oracle, state: State) -> list[int]:
-    """Read the types of the open brackets from a state of one row, the first that was opened first."""
+    """Read the types of the open brackets from a state of one row, the oldest first."""
     code = CODES[oracle.code](oracle.k)
     slots = _slots(oracle, state)
     depth = int((slots @ code.occupied).sum())
@@ -396,7 +397,7 @@ def read_stack(oracle: Oracle, state: State) -> list[int]:
 
 
 def _slots(oracle: Oracle, state: State) -> Tensor:
-    """Return the slots of the stack from its bottom, (m, width); the empty ones last."""
+    """Return the slots of the stack from its bottom, (m, width), with the empty ones last."""
     if oracle.kind == "dyck-lstm":
         return state[1].view(oracle.m, oracle.slot)
     slots = _copies(oracle, state).sum(0)
@@ -405,7 +406,7 @@ def _slots(oracle: Oracle, state: State) -> Tensor:
 
 
 def _copies(oracle: Oracle, state: State) -> Tensor:
-    """Return both copies of a simple RNN's stack, the top first, as units of 0 and 1: (2, m, width)."""
+    """Return both copies of a simple RNN's stack, the top first, with units of 0 and 1: (2, m, width)."""
     return (state[0].view(2, oracle.m, oracle.slot) + 1) / 2
 
 
@@ -415,7 +416,7 @@ def _copy(oracle: Oracle, state: State) -> str:
 
 
 def _gates(oracle: Oracle, model: Network, projected: Tensor, state: State) -> dict[str, str]:
-    """Return an LSTM's gates of each slot for one symbol, from slot 1: `100` is open, shut, shut."""
+    """Return an LSTM's gates for one symbol, for each slot from slot 1: `100` is open, shut, shut."""
     if oracle.kind == "dyck-srn":
         return {}
     recurrent = dict(model.cells[0].named_parameters())["layer.weight_hh_l0"]

@@ -1,7 +1,7 @@
-"""Pickles as inert data: their instructions are carried out on records; nothing is imported or called.
+"""A safe reader of pickles: it builds records from their instructions, and imports or calls nothing.
 
-`pickletools` decodes the instructions and runs none. Of those, only what `torch.save` writes for a module is
-carried out here, with bounds on memory and time.
+`pickletools` decodes the instructions without running them. This module executes only the instructions that
+`torch.save` writes for a module, with limits on memory and time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-MOST_UNFOLDED = 50_000_000  # containers, each counted as often as it is referred to
+MOST_UNFOLDED = 50_000_000  # containers, each counted once per reference
 MAX_INSTRUCTIONS = 100_000  # a pickled language model takes about a thousand
 
-# Instructions that push their own argument, or something fresh, or do nothing to the stack.
+# Instructions that push their argument or a new object, or do not change the stack.
 _ARGUMENTS = {
     *("INT", "BININT", "BININT1", "BININT2", "FLOAT", "BINFLOAT"),
     *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
@@ -38,33 +38,33 @@ _FRESH: dict[str, Callable[[], object]] = {
     "EMPTY_SET": list,
 }
 _IDLE = {"PROTO", "FRAME"}
-_KEYS = str | int | float | bytes | None  # of dictionaries; hashing a nested tuple can take for ever
-_LARGEST_KEY = 2**61 - 1  # numbers that differ by this have one hash, and a dictionary of them takes for ever
-_LARGEST_NUMBER = 2**4096  # Python prints none with more than some thousand digits
+_KEYS = str | int | float | bytes | None  # of dictionaries; hashing a nested tuple may never end
+_LARGEST_KEY = 2**61 - 1  # numbers that differ by this have one hash, so a dictionary is very slow
+_LARGEST_NUMBER = 2**4096  # Python refuses to print numbers of more than some thousand digits
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A class or function that a pickle names, as `module.name`; it is never looked up."""
+    """A class or function named in a pickle, as `module.name`; it is never looked up."""
 
     path: str
 
 
 @dataclass(slots=True, eq=False)
 class Pickled:
-    """What unpickling would have made."""
+    """A record of an object that unpickling would create."""
 
-    called: str  # the class or function that would have been called, as `module.name`
-    arguments: tuple[object, ...]  # what it would have been given
-    state: object = None  # what the new object would have been told to become, or None
+    called: str  # the class or function to call, as `module.name`
+    arguments: tuple[object, ...]  # the arguments of the call
+    state: object = None  # the state to set on the new object, or None
 
 
 @dataclass(frozen=True, slots=True)
 class Inert:
-    """A pickle that was read."""
+    """The content of a pickle."""
 
     value: object  # numbers, text, lists, dictionaries and records
-    names: frozenset[str]  # every name in it besides those that were allowed to be called
+    names: frozenset[str]  # all names in it, without those that were allowed to be called
 
 
 def read_pickle(
@@ -73,17 +73,18 @@ def read_pickle(
     persistent: Callable[[tuple[object, ...]], object] | None = None,
     max_instructions: int = MAX_INSTRUCTIONS,
 ) -> Inert:
-    """Read one pickle and leave the stream behind it.
+    """Read one pickle, and leave the stream at its end.
 
     Args:
-        stream: In memory, so that a pickle can ask for no more than there is.
-        callable_names: What the pickle may call; the calls become records.
-        persistent: Makes an object of a persistent id, which is always a tuple.
+        stream: A stream in memory, so that a pickle cannot request more bytes than there are.
+        callable_names: Names that the pickle may call; the calls become records.
+        persistent: Converts a persistent id, which is always a tuple, into an object.
+        max_instructions: Limit on the number of instructions.
     """
     machine = _Machine(callable_names, persistent, max_instructions)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python wonders at escapes in damaged text
+            warnings.simplefilter("ignore")  # Python warns about escapes in damaged text
             value = machine.run(stream)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise damaged(f"truncated or damaged pickle ({first_line(error)[:100]})") from None
@@ -92,11 +93,11 @@ def read_pickle(
 
 
 def refuse_unfolding(value: object) -> None:
-    """Refuse what is small only because parts are shared: a walk would meet them again and again.
+    """Refuse data that shares parts so often that a walk through all references would take too long.
 
-    A part that holds itself counts for nothing inside itself.
+    A part that contains itself is not counted inside itself.
     """
-    sizes: dict[int, int] = {}  # of containers, with all that is in them; 0 while they are counted
+    sizes: dict[int, int] = {}  # of containers with their whole content; 0 during the count
     waiting: list[tuple[object, list[object] | None]] = [(value, None)]
     while waiting:
         container, entries = waiting.pop()
@@ -116,7 +117,7 @@ def refuse_unfolding(value: object) -> None:
 
 
 def _entries_of(container: object) -> list[object]:
-    """List the containers in a container."""
+    """Return the containers in a container."""
     if isinstance(container, dict):
         entries: Iterable[object] = container.values()
     elif isinstance(container, list | tuple):
@@ -132,7 +133,7 @@ _CONTAINERS = {dict, list, tuple, Pickled}
 
 
 def quoted(value: object) -> str:
-    """Put a value from a pickle into a message: text cut short and quoted, else its type."""
+    """Quote a value from a pickle in a message: short text in quotes, otherwise its type."""
     return repr(value[:100]) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
@@ -145,15 +146,15 @@ class _Machine:
         persistent: Callable[[tuple[object, ...]], object] | None,
         max_instructions: int,
     ) -> None:
-        self.names: set[str] = set()  # that the pickle mentions
+        self.names: set[str] = set()  # names in the pickle
         self._callable, self._persistent, self._most = callable_names, persistent, max_instructions
-        self._copied = 0  # entries of containers that were copied: each copy may be of the same one
+        self._copied = 0  # copied container entries; one container may be copied many times
         self._stack: list[object] = []
         self._below: list[list[object]] = []  # the stack under each mark
         self._memo: dict[object, object] = {}
 
     def run(self, stream: io.BytesIO) -> object:
-        """Carry out instructions until the pickle ends; give what it holds."""
+        """Execute instructions until the pickle ends, and return its value."""
         for count, (instruction, argument, _) in enumerate(genops(stream)):
             name = instruction.name
             if count == self._most:
@@ -176,7 +177,7 @@ class _Machine:
         return self._stack.pop()
 
     def take(self, count: int) -> list[object]:
-        """Pop some values, in the order in which they were pushed."""
+        """Pop `count` values, in the order in which they were pushed."""
         if len(self._stack) < count:
             raise ValueError("the stack is empty")
         taken = self._stack[-count:]
@@ -184,7 +185,7 @@ class _Machine:
         return taken
 
     def since_mark(self) -> list[object]:
-        """Pop all values down to the last mark."""
+        """Pop all values above the last mark."""
         taken, self._stack = self._stack, self._below.pop()
         return taken
 
@@ -192,7 +193,7 @@ class _Machine:
         self._stack.append(value)
 
     def number(self, value: object) -> None:
-        """Push a whole number of any length; others are pushed as they are."""
+        """Push a value; refuse integers that are too long."""
         if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
             raise refused(
                 "tseval refuses this file: its Python pickle has an integer of more than 4,096 bits"
@@ -204,7 +205,7 @@ class _Machine:
         self._stack = []
 
     def put(self, index: object) -> None:
-        """Remember the top of the stack; without an index, at the next one."""
+        """Store the top of the stack in the memo, at the next index if none is given."""
         self._memo[len(self._memo) if index is None else index] = self._stack[-1]
 
     def pop(self) -> None:
@@ -214,7 +215,7 @@ class _Machine:
         self.push(self._memo[index])
 
     def copy(self, container: object) -> None:
-        """Count the entries of a container that is copied, up to a bound."""
+        """Count the entries of a copied container, and refuse too many."""
         self._copied += len(container) if isinstance(container, list | dict) else 0
         if self._copied > self._most:
             raise refused(
@@ -229,7 +230,7 @@ class _Machine:
 
     def set_items(self, values: list[object]) -> None:
         target = self._stack[-1]
-        if isinstance(target, Pickled):  # a dictionary of a class of its own
+        if isinstance(target, Pickled):  # a subclass of dict
             target.state = {} if target.state is None else target.state
             target = target.state
         if not isinstance(target, dict):
@@ -249,7 +250,7 @@ class _Machine:
         self.push(Name(path))
 
     def call(self) -> None:
-        """Pickled a call, of what may be called."""
+        """Record a call, if it is allowed."""
         called, arguments = self.take(2)
         if not isinstance(called, Name) or not isinstance(arguments, tuple):
             raise TypeError("its Python pickle calls an object that is not a function")
@@ -263,7 +264,7 @@ class _Machine:
         self.push(_made(called.path, arguments))
 
     def new(self) -> None:
-        """Pickled a new object; a class of the user's own gets no arguments, but may get a state."""
+        """Record a new object. User-defined classes get no arguments, but may get a state."""
         cls, arguments = self.take(2)
         if not isinstance(cls, Name) or not isinstance(arguments, tuple):
             raise TypeError("its Python pickle creates an object of something that is not a class")
@@ -275,9 +276,9 @@ class _Machine:
         self.push(Pickled(cls.path, arguments))
 
     def build(self) -> None:
-        """Keep a state beside its object; there is no `__setstate__` to run.
+        """Store the state of an object; `__setstate__` is never run.
 
-        Dictionaries of weights have one, the versions of their modules, which nothing asks for.
+        The state of a dictionary of weights holds only module versions, and is ignored.
         """
         (state,) = self.take(1)
         target = self._stack[-1]
@@ -289,12 +290,12 @@ class _Machine:
             )
         if isinstance(target.state, dict) and isinstance(state, dict):
             self.copy(state)
-            target.state.update(state)  # beside the entries of a dictionary
+            target.state.update(state)  # in addition to the entries of a dictionary
         else:
             target.state = state
 
     def resolve(self) -> None:
-        """Replace a persistent id by its storage."""
+        """Replace a persistent id by the object that it names."""
         (saved,) = self.take(1)
         if not isinstance(saved, tuple) or self._persistent is None:
             raise refused(
@@ -345,8 +346,8 @@ def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> No
 
 
 def _made(path: str, arguments: tuple[object, ...]) -> object:
-    """Return what a permitted call makes: plain values for Python's own containers, records for the rest."""
-    if path.endswith("._reconstructor"):  # how protocols 0 and 1 make an object
+    """Return the result of an allowed call: plain values for Python's containers, records for all others."""
+    if path.endswith("._reconstructor"):  # protocols 0 and 1 create objects in this way
         cls = arguments[0]
         if not isinstance(cls, Name):
             raise TypeError("its Python pickle creates an object of something that is not a class")
@@ -355,7 +356,7 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
         made: dict[object, object] = {}
         _fill(made, _only_list(arguments))
         return made
-    if path == "collections.defaultdict" and len(arguments) <= 1:  # what makes its values is not looked at
+    if path == "collections.defaultdict" and len(arguments) <= 1:  # the factory of default values is ignored
         return {}
     if path == "collections.Counter" and len(arguments) == 1 and isinstance(arguments[0], dict):
         return dict(arguments[0])
@@ -365,7 +366,7 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
 
 
 def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:
-    """Return the one list that Python's containers are made from, empty if there is none."""
+    """Return the list from which a Python container is made; empty if there are no arguments."""
     (values,) = arguments or ([],)
     if not isinstance(values, list):
         raise TypeError("its Python pickle makes a container from an object that is not a list")

@@ -1,4 +1,4 @@
-"""Errors about files that are damaged or hostile; each ends with what the user can do."""
+"""Errors about damaged or hostile files; each message ends with advice."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from tseval.errors import ModelError
 
 
 def damaged(problem: str) -> ModelError:
-    """Return the error about a file whose bytes changed."""
+    """Return the error for a damaged file."""
     return ModelError(f"{problem}.\n  Copy or download the file again.")
 
 
 def refused(problem: str) -> ModelError:
-    """Return the error about a file that tseval does not read because reading it is not safe."""
+    """Return the error for a file that is not safe to read."""
     return ModelError(
         f"{problem}.\n"
         "  Save the weights alone: torch.save(model.state_dict(), FILE). Or download the file again."

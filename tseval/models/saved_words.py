@@ -1,6 +1,6 @@
-"""The words of a model whose file is not of tseval: in the file, beside it, or in a file of their own.
+"""Vocabularies for model files from other programs: in the file, in its folder, or in a separate file.
 
-They are also rebuilt from the text that the model was trained on. Nothing of a file is run.
+A vocabulary can also be rebuilt from the training text. No code in a file is run.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Where words lie beside a checkpoint, and what they are called in one.
+# Names of vocabulary files in a checkpoint's folder, and of vocabularies inside a checkpoint.
 BESIDE = ("vocab.txt", "vocab.json", "meta.pkl", "dict.txt")
 NAMES = re.compile(
     r"vocab(ulary)?|words?|tokens?|dictionary|dict|corpus|[is]to[is]"
     r"|(idx|index|id|ix|i)_?(2|to)_?(word|token|w)|(word|token|w)_?(2|to)_?(idx|index|id|ix|i)",
     re.IGNORECASE,
 )
-# What starts a sentence: its own symbol, or else the one that ended the sentence before.
+# Start symbols of sentences; if there is none, the symbol at the end of the sentence before.
 STARTS = ("<bos>", "<BOS>", "<sos>", "<SOS>", "<s>", "<S>", "[BOS]", "<start>", "<START>",
           EOS, "<EOS>", "</s>", "</S>", "[EOS]", "<end>", "<END>", "<|endoftext|>")  # fmt: skip
 UNKNOWNS = (UNK, "<UNK>", "<unknown>", "<UNKNOWN>", "[UNK]", "<oov>", "<OOV>", "UNK", "<|unk|>")
 SYMBOL = re.compile(r"<.*>|\[.*\]|UNK")
-# Calls in pickled dictionaries; they become records or plain containers.
+# Calls in pickled dictionaries that become records or plain containers.
 _CALLED_OF_WORDS = frozenset({
     *("collections.Counter", "collections.defaultdict", "collections.OrderedDict"),
     *("copyreg._reconstructor", "copy_reg._reconstructor", "builtins.object", "__builtin__.object"),
@@ -48,19 +48,19 @@ _CALLED_OF_WORDS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class VocabularyOptions:
-    """What `--model-args` say of the words."""
+    """The options in `--model-args` about the words."""
 
-    vocab: str | None = None  # a file of words, or the place of one of several vocabularies in the checkpoint
-    # texts, separated by commas: words in the order of first sight, `<eos>` at each line's end
+    vocab: str | None = None  # a file of words, or the path of one of several vocabularies in the checkpoint
+    # text files, separated by commas: words by first occurrence, with `<eos>` at the end of each line
     vocab_from: str | None = None
-    bos: str | None = None  # the word that stands before every sentence
-    unk: str | None = None  # the word for all unknown ones, or `none`
+    bos: str | None = None  # the word before every sentence
+    unk: str | None = None  # the word for all unknown words, or `none`
     lowercase: str | None = None  # `true` or `false`
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A vocabulary, where it was found, and how it is read in one line."""
+    """A vocabulary, its source, and a description on one line."""
 
     vocabulary: Vocabulary
     source: str
@@ -68,7 +68,7 @@ class Words:
 
 
 def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOptions) -> Words:
-    """Find the words of a model: in what its file holds, beside it, or where the user says."""
+    """Find the words of a model: in the user's file, in the checkpoint, or in the checkpoint's folder."""
     words, source = _words(path, value, size, options)
     if len(words) != size:
         raise ModelError(
@@ -82,7 +82,7 @@ def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOpt
 
 
 def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> tuple[list[str], str]:
-    """Return the words in the order of their ids, and where they were found."""
+    """Return the words in the order of their ids, and their source."""
     if options.vocab is not None and options.vocab_from is not None:
         raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
     if options.vocab_from is not None:
@@ -121,7 +121,7 @@ def _is_named(path: str) -> bool:
 
 
 def describe_words(words: list[str], source: str, options: VocabularyOptions) -> Words:
-    """Return words with their start symbol, unknown word and case, inferred or as the user states them."""
+    """Add start symbol, unknown word and case to words, inferred or from the options."""
     known = set(words)
     for name, word in (("bos", options.bos), ("unk", options.unk)):
         if word is not None and word not in known and not (name == "unk" and word == "none"):
@@ -155,7 +155,7 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
 def find_words(
     value: object, path: str = "", depth: int = 5, walk: Walk | None = None
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield everything saved that may be a vocabulary, with its path (`corpus.dictionary`)."""
+    """Yield all saved values that may be vocabularies, with their paths (`corpus.dictionary`)."""
     walk = walk or Walk()
     value = value.state if isinstance(value, Pickled) else value
     if isinstance(value, Mapping | list) and not walk.enters(value, depth):
@@ -164,7 +164,7 @@ def find_words(
         yield path, words
     elif depth and isinstance(value, Mapping):
         for name, entry in value.items():
-            if not str(name).startswith("_"):  # what a module of torch is made of
+            if not str(name).startswith("_"):  # internal attributes of torch modules
                 yield from find_words(entry, path_within(path, name), depth - 1, walk)
 
 
@@ -178,7 +178,7 @@ def as_words(value: object) -> list[str] | None:
     if all(isinstance(word, str) and type(i) is int for word, i in pairs):
         pairs = [(i, word) for word, i in pairs]
     elif all(isinstance(i, str) and is_count(i) and isinstance(word, str) for i, word in pairs):
-        pairs = [(int(i), word) for i, word in pairs]  # JSON has no numbers for keys
+        pairs = [(int(i), word) for i, word in pairs]  # JSON keys cannot be numbers
     elif not all(type(i) is int and isinstance(word, str) for i, word in pairs):
         return None
     by_id = dict(pairs)
@@ -186,11 +186,11 @@ def as_words(value: object) -> list[str] | None:
 
 
 def read_words(path: Path, size: int | None = None) -> list[str]:
-    """Read words in the order of their ids; where a file may be read in two ways, as many as `size`.
+    """Read words in the order of their ids; if there are several interpretations, the one with `size` words.
 
-    They are text, one word a line, perhaps with a number (`words_of_text`); JSON, a list or a map of words
-    and ids; or a pickle of such, or of an object that has one, of torch or of Python alone, read without
-    running it.
+    Formats: text, one word per line, optionally with a number (`words_of_text`); JSON, a list or a map of
+    words and ids; a pickle of torch or of Python with such a value or an object that has one. No code in a
+    pickle is run.
     """
     try:
         with path.open("rb") if path.is_file() else io.BytesIO() as file:
@@ -229,7 +229,7 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
     return _only(path, vocabularies)
 
 
-# What fairseq's dict.txt leaves out: the symbols before its first word (fairseq/data/dictionary.py).
+# The symbols before the first word, which fairseq's dict.txt omits (fairseq/data/dictionary.py).
 FAIRSEQ_SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 WITH_NUMBER = re.compile(r"(\S.*?)[ \t]+(-?\d+)(?: #fairseq:overwrite)?")
 AFTER_NUMBER = re.compile(r"(\d+)[ \t]+(\S.*?)")
@@ -238,11 +238,11 @@ AFTER_NUMBER = re.compile(r"(\d+)[ \t]+(\S.*?)")
 def words_of_text(text: str, size: int | None = None) -> list[str]:
     """Read the words of a text file in the order of their ids.
 
-    One word stands on a line. A line ends at a line feed alone, and only spaces and tabs around a word are
-    taken off: a no-break space, or another line separator of Unicode, may be a part of a word. Where every
-    line also has a number, the numbers are ids if they are 0 to n-1, and else counts. fairseq's dict.txt has
-    counts; its four symbols are added where there are as many ids more. If only that fits, any white space
-    parts two words, as in the code published with the models of Gulordava et al. 2018.
+    There is one word per line. A line ends only at a line feed, and only spaces and tabs around a word are
+    removed, because a no-break space or another line separator of Unicode may belong to a word. If every line
+    also has a number, the numbers are ids if they are 0 to n-1, and otherwise counts. fairseq's dict.txt has
+    counts; if there are four more ids, its four symbols are added. If only this gives the right number, words
+    are split at any white space, as in the published code for the models of Gulordava et al. 2018.
     """
     raw = text.removesuffix("\n").replace("\r\n", "\n").split("\n")
     lines = [line.strip(" \t\r") for line in raw]
@@ -261,7 +261,7 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
         return [*FAIRSEQ_SYMBOLS, *words]
     readings = [words, lines, text.split()]
     if len({len(line) for line in raw}) == 1 and len(raw[0]) == 1:
-        readings.insert(0, raw)  # of letters one may be a space
+        readings.insert(0, raw)  # in a vocabulary of characters, one may be a space
     for reading in readings:
         if size in (len(reading), None):
             return reading
@@ -276,7 +276,7 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
 
 
 def _named_words(value: object) -> list[list[str]]:
-    """Return what may be a vocabulary in a pickle, at a path whose name says so."""
+    """Return possible vocabularies in a pickle whose path has the name of a vocabulary."""
     return [words for path, words in find_words(value) if not path or _is_named(path)]
 
 
@@ -291,7 +291,7 @@ def _only(path: Path, vocabularies: list[list[str]]) -> list[str]:
 
 
 def words_of_texts(paths: list[str]) -> list[str]:
-    """Rebuild the words of PyTorch's word_language_model: in order of sight, `<eos>` at each line's end.
+    """Rebuild the words of PyTorch's word_language_model: by first occurrence, `<eos>` at each line's end.
 
     Source: `pytorch/examples`, word_language_model/data.py, class Corpus.
     """

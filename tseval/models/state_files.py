@@ -1,8 +1,8 @@
-"""Models in the files that trainings save: their tensors by name, without running anything.
+"""Readers of model files that trainings save: tensors by name, without running code.
 
-What `torch.save` or safetensors wrote: a `state_dict`, alone or in the dictionary that a training saves; a
-module, perhaps in DataParallel; a checkpoint of Lightning. Names are without what wrappers put into them. The
-words of the model are found by `tseval.models.saved_words`.
+Supported are files of `torch.save` and safetensors: a `state_dict`, alone or in a training's dictionary; a
+module, also in DataParallel; a checkpoint of Lightning. Prefixes that wrappers add to names are removed.
+`tseval.models.saved_words` finds the words of the model.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-GPT = "transformer.wte.weight"  # a tensor that nanoGPT's checkpoints have, and GPT-2's
+GPT = "transformer.wte.weight"  # a tensor in nanoGPT's and GPT-2's checkpoints
 WRAPPERS = {"module", "_orig_mod", "_forward_module"}  # DataParallel and WeightDrop, torch.compile, Lightning
 LAYER = re.compile(r"(?:(.*)\.)?(weight|bias)_(ih|hh|hr)(?:_l(\d{1,3}))?(_reverse)?(_raw)?")
-OPTIMISER = {"state", "param_groups"}  # what every optimizer's state_dict has
+OPTIMISER = {"state", "param_groups"}  # keys of every optimizer's state_dict
 
 _EMBEDDING = "torch.nn.modules.sparse.Embedding"
 _RECURRENT = frozenset(
     f"torch.nn.modules.rnn.{kind}{part}" for kind in ("LSTM", "GRU", "RNN") for part in ("", "Cell")
 )
 _DROPOUT = "torch.nn.modules.dropout.Dropout"
-# Modules that change no logits but by weights, which are found by name.
+# Modules that affect logits only by their weights, which are identified by name.
 _MODULES = _RECURRENT | {
     *(_EMBEDDING, _DROPOUT, "torch.nn.modules.linear.Linear", "torch.nn.modules.linear.Identity"),
     *(f"torch.nn.modules.container.{name}" for name in ("ModuleList", "ModuleDict", "Sequential")),
@@ -59,7 +59,7 @@ _MODULES = _RECURRENT | {
         "torch.nn.parallel.distributed.DistributedDataParallel",
     ),
 }
-# What trainings save beside weights; such calls become records.
+# Other objects in training checkpoints; these calls become records.
 _CALLED = _MODULES | {
     *("torch.device", "torch.Size", "_codecs.encode", "numpy.dtype", "argparse.Namespace"),
     *("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"),
@@ -69,9 +69,9 @@ _CALLED = _MODULES | {
         for room in ("pathlib", "pathlib._local")
         for kind in ("Posix", "Windows", "PurePosix")
     ),
-    "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
+    "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; has no numbers
 }
-# Classes of any package that hold data: words, settings, or the course of a training.
+# Classes of any package that hold data: words, settings, or training history.
 DATA_CLASSES = re.compile(
     r"(torch\.(?!nn\.)|(lightning|pytorch_lightning|omegaconf|torchtext|transformers|typing|types)\.).*"
     r"|.*(Dictionary|Vocab|Vocabulary|Corpus|Config|Configuration|Namespace|Args|Arguments|Options|Params"
@@ -81,23 +81,23 @@ DATA_CLASSES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The tensors of a model in a file, by the names that its state_dict has."""
+    """The tensors of a model in a file, by their names in its state_dict."""
 
-    path: str  # where in the file, such as `model.encoder`; empty for the whole file
-    tensors: dict[str, StoredTensor]  # by name, without what wrappers put before it
-    # of recurrent layers, as the modules or settings around them name them
+    path: str  # path in the file, such as `model.encoder`; empty for the whole file
+    tensors: dict[str, StoredTensor]  # by name, without prefixes from wrappers
+    # names of recurrent layer types in the modules or in the settings
     modes: frozenset[str] = frozenset()
-    dropout: float = 0.0  # that the module says
-    class_name: str = "state_dict"  # of the module; `state_dict` where there is none
+    dropout: float = 0.0  # dropout rate of the module
+    class_name: str = "state_dict"  # of the module; `state_dict` if there is no module
 
     @property
     def has_layers(self) -> bool:
-        """Whether recurrent layers are among them."""
+        """Whether any of the tensors belongs to a recurrent layer."""
         return any(LAYER.fullmatch(name) for name in self.tensors)
 
 
 def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
-    """Return which program wrote a checkpoint; `tseval` also if neither torch nor safetensors did."""
+    """Return the program that wrote a checkpoint; `tseval` also if it is no torch or safetensors file."""
     if not path.is_file():
         return "tseval"
     form = form_of(path)
@@ -116,17 +116,17 @@ def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
 
 
 def is_foreign(path: Path) -> bool:
-    """Check whether torch or safetensors wrote a file, but not tseval."""
+    """Return whether torch or safetensors wrote a file, but not tseval."""
     return kind_of(path) != "tseval"
 
 
-# What Python raises where a value is none that a checkpoint holds.
+# Python errors that unexpected values in a checkpoint cause.
 _OF_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @contextmanager
 def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
-    """Put the file's name before what is wrong with it."""
+    """Add the file's name to errors about the file."""
     try:
         yield
     except ModelError as error:
@@ -140,7 +140,7 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
 
 
 def read_state_file(path: Path) -> TorchFile:
-    """Read a file without its numbers: of these only the positions are noted."""
+    """Read a file without its numbers; only their positions are recorded."""
     if form_of(path) == "safetensors":
         tensors = read_safetensors(path)[1]
         return TorchFile("safetensors", tensors, frozenset(), lambda _: torch.empty(0), path.stat().st_size)
@@ -158,7 +158,7 @@ def read_state_file(path: Path) -> TorchFile:
 
 
 def choose_state(value: object, path: str | None) -> State:
-    """Return the only model that was saved; of several the one at a path, as a message printed it."""
+    """Return the only saved model; if there are several, the one at a path from the error message."""
     states = list(find_states(value))
     if path is not None:
         names = [state.path for state in states]
@@ -193,7 +193,7 @@ def choose_state(value: object, path: str | None) -> State:
 
 
 def find_states(value: object, path: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
-    """Yield every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
+    """Yield every saved model: modules, and dictionaries of tensors with at least one matrix."""
     walk = walk or Walk()
     if not depth or isinstance(value, str):
         return
@@ -220,13 +220,13 @@ def find_states(value: object, path: str = "", depth: int = 4, walk: Walk | None
 
 
 def is_float(tensor: StoredTensor) -> bool:
-    """Check whether a tensor holds weights, not counts."""
+    """Return whether a tensor holds floating-point weights, not counts."""
     dtype = tensor.dtype if isinstance(tensor, torch.Tensor) else tensor.view.storage.dtype
     return dtype.is_floating_point
 
 
 def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Return tensors by their names without what DataParallel, torch.compile and other wrappers add."""
+    """Remove from tensor names the prefixes of DataParallel, torch.compile and other wrappers."""
     unwrapped: dict[str, StoredTensor] = {}
     for name, tensor in tensors.items():
         short = ".".join(part for part in name.split(".") if part not in WRAPPERS)
@@ -235,7 +235,7 @@ def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTen
 
 
 def _parts_of(module: object) -> Mapping[str, object] | None:
-    """Return the dictionaries that make up a module; None if it is none."""
+    """Return the dictionaries of a module's attributes; None if the value is not a module."""
     state = module.state if isinstance(module, Pickled) else None
     if isinstance(state, dict) and isinstance(state.get("_parameters"), dict):
         return state if isinstance(state.get("_modules"), dict) else None
@@ -243,7 +243,7 @@ def _parts_of(module: object) -> Mapping[str, object] | None:
 
 
 def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterator[Pickled]:
-    """Yield the outermost modules in what was saved, in DataParallel the one inside it too."""
+    """Yield the outermost saved modules; for DataParallel, also the module inside."""
     walk = walk or Walk()
     if isinstance(value, Pickled | Mapping | list | tuple) and not walk.enters(value, depth):
         return
@@ -258,7 +258,7 @@ def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterato
 
 
 def _flat(module: Pickled, path: str) -> State:
-    """Write a module as its state_dict, and note what its parts say of themselves."""
+    """Convert a module to its state_dict, with layer types and dropout."""
     tensors: dict[str, StoredTensor] = {}
     modes: set[str] = set()
     dropout, class_name = 0.0, module.called

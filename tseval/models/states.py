@@ -1,9 +1,9 @@
-"""Recurrent language models that others saved, read by the names and shapes of their tensors.
+"""Recurrent language models from other programs, recognised by the names and shapes of their tensors.
 
-The forward pass is code and is in no file. It is taken to be that of PyTorch's example `word_language_model`:
-embedding, recurrent layers, output layer. The models of Gulordava et al. 2018 and Marvin & Linzen 2018 and
-AWD-LSTM (Merity et al. 2018) descend from it. Where names and shapes allow two readings, none is guessed: the
-message says what decides.
+The forward pass is code and not in the file. It is assumed to be that of PyTorch's example
+`word_language_model`: embedding, recurrent layers, output layer. The models of Gulordava et al. 2018, of
+Marvin & Linzen 2018 and AWD-LSTM (Merity et al. 2018) are based on it. If names and shapes are ambiguous,
+tseval does not guess: the message names the option that decides.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ NO_CHECKSUMS = (
 )
 OF_WORDS = ("vocab", "vocab_from", "bos", "unk", "lowercase")
 ARGUMENTS = (*OF_WORDS, "nonlinearity", "embedding", "output", "layers", "state", "tied")  # fmt: skip
-# Rows of a recurrent matrix to each unit tell the cell.
+# Rows of a recurrent matrix per unit, which identify the cell.
 GATES = {4: "lstm", 3: "gru", 1: "srn"}
 NONLINEARITIES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "tanh": "tanh", "relu": "relu"}
-# Names of fairseq's LSTM. Its texts begin with the end of the sentence before, and `<s>` is never trained:
-# fairseq/data/monolingual_dataset.py and token_block_dataset.py.
+# Names in fairseq's LSTM. Its texts begin with the end symbol of the sentence before, and `<s>` is never
+# trained: fairseq/data/monolingual_dataset.py and token_block_dataset.py.
 FAIRSEQ_EMBEDDING = "decoder.embed_tokens.weight"
 FAIRSEQ_LAYER = re.compile(r"decoder\.layers\.\d+\.weight_ih")
 FAIRSEQ_START = "</s>"
@@ -59,9 +59,9 @@ OUTPUT_NAMES = re.compile(
 
 
 def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
-    """Read a recurrent language model that tseval did not write, old, zip or safetensors, in float32.
+    """Read a recurrent language model of another program (old, zip or safetensors format), in float32.
 
-    `arguments` say what the file does not; `training` of what comes says what the file was.
+    `arguments` describe what is not in the file; `training` of the result describes the file.
     """
     with naming(path, arguments):
         if unknown := [name for name in arguments if name not in ARGUMENTS]:
@@ -75,7 +75,7 @@ def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One recurrent layer: its tensors by torch's names (`weight_ih`), and what their shapes tell."""
+    """One recurrent layer: tensors by torch's names (`weight_ih`), and the sizes from their shapes."""
 
     name: str
     tensors: dict[str, StoredTensor]
@@ -103,7 +103,7 @@ def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
                 "  Use a model that reads from left to right."
             )
         group = groups.setdefault((prefix or "", int(number or 0)), {})
-        if raw or f"{kind}_{part}" not in group:  # a dropped copy may stand beside the raw weights
+        if raw or f"{kind}_{part}" not in group:  # there may be a copy with dropped weights
             group[f"{kind}_{part}"] = name, tensor
         names.add(name)
     layers = {
@@ -139,7 +139,7 @@ def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
 
 
 def _in_order(layers: Mapping[tuple[str, int], Layer], order: str | None) -> list[Layer]:
-    """Return layers in the order in which they are read: by their numbers, or as their widths demand."""
+    """Sort layers from first to last: by their numbers, or so that their widths fit."""
     prefixes = list(dict.fromkeys(prefix for prefix, _ in layers))
     if order is not None:
         wanted = order.split(",")
@@ -172,7 +172,7 @@ def _in_order(layers: Mapping[tuple[str, int], Layer], order: str | None) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The two matrices beside the recurrent layers, (vocabulary, width) each, and the output bias, if any."""
+    """Names of the embedding and output matrices, (vocabulary, width) each, and of the bias, if any."""
 
     embedding: str
     output: str
@@ -181,7 +181,7 @@ class Ends:
 
 def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], file: TorchFile,
           arguments: Mapping[str, str]) -> Ends:  # fmt: skip
-    """Return embedding, output matrix and output bias by their shapes; by names if two have one shape."""
+    """Find embedding, output matrix and output bias by shape, or by name if two have the same shape."""
     width, outputs = layers[0].inputs, layers[-1].outputs
     matrices = {name: tensor for name, tensor in rest.items() if len(tensor.shape) == 2}
     for argument in ("embedding", "output"):
@@ -232,7 +232,7 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
 
 def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: Mapping[str, StoredTensor],
                 outputs: int, arguments: Mapping[str, str]) -> Ends:  # fmt: skip
-    """Return the embedding as the output matrix too, if an output bias or the user requires it."""
+    """Use the embedding as output matrix too, if an output bias or the user indicates it."""
     embedding = arguments.get("embedding", inputs[0])
     rows, width = matrices[embedding].shape
     bias = _lone_bias(rest, rows)
@@ -257,13 +257,13 @@ def _bias_of(matrix: str, rest: Mapping[str, StoredTensor]) -> str | None:
 
 
 def _lone_bias(rest: Mapping[str, StoredTensor], rows: int) -> str | None:
-    """Return the one vector with a number for each word."""
+    """Return the name of the only vector with one number per word, or None."""
     vectors = [name for name, tensor in rest.items() if tuple(tensor.shape) == (rows,)]
     return vectors[0] if len(vectors) == 1 else None
 
 
 def _same_numbers(matrices: Mapping[str, StoredTensor], file: TorchFile) -> dict[str, str]:
-    """Return the first matrix with the same numbers, for each matrix."""
+    """Return, for each matrix, the name of the first matrix with the same numbers."""
     first: dict[str, str] = {}
     for name, tensor in matrices.items():
         for other in dict.fromkeys(first.values()):
@@ -327,7 +327,7 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
         widths=tuple(layer.hidden for layer in layers) if len(hidden) > 1 else (),
     )
     weights = dict(read)
-    # Zeros where there is no bias: they change nothing.
+    # Zeros for missing biases, which do not change the results.
     weights.setdefault("output.bias", torch.zeros(sizes.vocabulary))
     for i, part in product(range(len(layers)), ("bias_ih", "bias_hh")):
         rows = len(read[f"layers.{i}.layer.weight_ih_l0"])
@@ -352,7 +352,7 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
 def _cell(
     layers: Sequence[Layer], modes: frozenset[str], nonlinearity: str | None
 ) -> tuple[str, dict[str, Option]]:
-    """Return the cell and its options; torch's RNN has two functions that share all shapes."""
+    """Return the cell and its options; tanh and ReLU layers of torch's RNN have the same shapes."""
     kinds = {layer.arch for layer in layers}
     if len(kinds) > 1:
         raise ModelError(f"the layers have different types: {', '.join(sorted(kinds))}.\n{OTHER_FIX}")
@@ -378,7 +378,7 @@ def _cell(
 
 
 def _modes(state: State, value: object) -> frozenset[str]:
-    """Find what the module, or the settings beside the weights, say of the recurrent layers."""
+    """Find the types of the recurrent layers in the module, or in the settings saved with the weights."""
     modes = set(state.modes)
 
     walk = Walk()

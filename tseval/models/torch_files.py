@@ -1,9 +1,9 @@
-"""Files of torch, old and new, and of safetensors, read without running what is in them.
+"""Readers of old and new torch files and of safetensors, which run no code from the files.
 
-A pickle is read as records, of tensors only the places are noted; numbers are read on demand. torch does not
-verify the checksums in its zip files, so they are verified here, once from end to end.
+A pickle becomes records. For tensors, only their positions are recorded, and numbers are read on demand.
+torch does not verify the checksums in its zip files, so this module does, once for the whole file.
 
-The old format is four pickles (a magic number, a version, facts about the machine, the object), a fifth with
+The old format has four pickles (a magic number, a version, facts about the machine, the object), a fifth with
 the keys of the storages, and for each storage its length (int64) and its numbers.
 
 Source: `torch/_utils.py`, `torch/serialization.py`.
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-MAX_PICKLE = 2**22  # bytes; the numbers lie outside the pickle
+MAX_PICKLE = 2**22  # bytes; the numbers are outside the pickle
 MAX_RANK = 8  # of a tensor
-TIMES_THE_FILE = 2  # a tied matrix is in a file once and is read for two layers
+TIMES_THE_FILE = 2  # a tied matrix is stored once and read for two layers
 
 
 _TYPES = {
@@ -43,35 +43,35 @@ _TYPES = {
     "Byte": torch.uint8, "Char": torch.int8, "Short": torch.int16, "Int": torch.int32, "Long": torch.int64,
     "Bool": torch.bool,
 }  # fmt: skip
-# Types of numbers, by the names that pickles give them.
+# Number types, by their names in pickles.
 _STORAGES = {f"{room}.{name}Storage": _TYPES[name] for room in ("torch", "torch.cuda") for name in _TYPES}
 _PARAMETERS = frozenset({"torch.nn.parameter.Parameter", "torch._utils._rebuild_parameter"})
 _TENSORS = frozenset({"torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2"})
 _CONTAINERS = frozenset({
     "collections.OrderedDict",
     *("builtins.set", "builtins.object", "copyreg._reconstructor"),
-    *("__builtin__.set", "__builtin__.object", "copy_reg._reconstructor"),  # as Python 2 calls them
+    *("__builtin__.set", "__builtin__.object", "copy_reg._reconstructor"),  # names in Python 2
 })  # fmt: skip
-# What a pickle may name and call to make tensors.
+# Names that a pickle may call to create tensors.
 _MAKERS = frozenset(_STORAGES) | _PARAMETERS | _TENSORS | _CONTAINERS
 
 
 @dataclass(frozen=True, slots=True)
 class PickleLimits:
-    """What a file may hold."""
+    """Limits on the pickle of a file."""
 
     pickle: int  # bytes of its pickle
-    instructions: int  # of the pickle
+    instructions: int  # number of its instructions
 
 
 STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS)
-# Words and learning curves are in the pickle: two instructions for each word, two dozen for each point.
+# These pickles also hold words and learning curves: two instructions per word, two dozen per point.
 OWN_LIMITS = PickleLimits(2**26, 2**22)
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Numbers in the file, which several tensors may share."""
+    """Numbers in the file, possibly shared by several tensors."""
 
     key: str
     dtype: torch.dtype
@@ -80,7 +80,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class StorageView:
-    """A run of the numbers of a storage: `length` of them from `start` on."""
+    """A range of a storage: `length` numbers from `start` on."""
 
     storage: Storage
     start: int
@@ -89,7 +89,7 @@ class StorageView:
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor that was not read yet. Two that are equal are the same numbers in the file."""
+    """A tensor that is not yet read. Two equal ones are the same numbers in the file."""
 
     view: StorageView
     offset: int
@@ -101,14 +101,14 @@ class StoredTensor:
 class TorchFile:
     """An object in a file."""
 
-    form: str  # `old`, `zip`, or `safetensors`, of which tensors are read already
-    value: object  # what was saved, with a record instead of each object that unpickling would make by a call
-    names: frozenset[str]  # classes and functions it mentions besides those that it may call
-    numbers: Callable[[Storage], Tensor]  # gives all numbers of a storage, one-dimensional
+    form: str  # `old`, `zip`, or `safetensors`, whose tensors are read already
+    value: object  # the saved object, with records in place of objects that unpickling would create by calls
+    names: frozenset[str]  # classes and functions in it, without those that it may call
+    numbers: Callable[[Storage], Tensor]  # returns all numbers of a storage, one-dimensional
     size: int  # of the file, in bytes
 
     def check(self, tensors: Iterable[StoredTensor | Tensor]) -> None:
-        """Check tensors against the numbers in the file before any is read."""
+        """Check that the file has enough numbers for the tensors, before any is read."""
         stored = [tensor for tensor in tensors if isinstance(tensor, StoredTensor)]
         for tensor in stored:
             view, steps = tensor.view, zip(tensor.shape, tensor.stride, strict=True)
@@ -125,7 +125,7 @@ class TorchFile:
             )
 
     def read(self, tensor: StoredTensor | Tensor) -> Tensor:
-        """Read a tensor that was checked; on the CPU wherever it was when it was saved."""
+        """Read a checked tensor; it is on the CPU, wherever it was saved from."""
         if isinstance(tensor, Tensor):
             return tensor
         numbers = self.numbers(tensor.view.storage)
@@ -133,7 +133,7 @@ class TorchFile:
 
 
 def find_tensor(value: object) -> StoredTensor | None:
-    """Return the tensor that the record of a parameter or a tensor stands for; None if it is none."""
+    """Return the tensor in a record of a parameter or a tensor; None if the record is something else."""
     while isinstance(value, Pickled) and value.called in _PARAMETERS and value.arguments:
         value = value.arguments[0]
     if not isinstance(value, Pickled) or value.called not in _TENSORS:
@@ -142,7 +142,7 @@ def find_tensor(value: object) -> StoredTensor | None:
         case (StorageView() as view, int(offset), tuple(shape), tuple(stride), *rest) if _fit(
             offset, shape, stride
         ):
-            if len(rest) > 2 and rest[2]:  # gradient, hooks, then what is still to be done to the numbers
+            if len(rest) > 2 and rest[2]:  # gradient, hooks, then pending operations (negation, conjugation)
                 raise refused("a tensor is stored as negated or conjugated, which tseval cannot read")
             return StoredTensor(view, offset, shape, stride)
     raise damaged(
@@ -151,7 +151,7 @@ def find_tensor(value: object) -> StoredTensor | None:
 
 
 def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> bool:
-    """Check the description of a tensor; of an empty one, too, the sizes can be multiplied."""
+    """Check the description of a tensor; even for an empty one, the product of its sizes must be small."""
     if not len(shape) == len(stride) <= MAX_RANK:
         return False
     numbers = [size for size in (offset, *shape, *stride) if isinstance(size, int) and 0 <= size < 2**63]
@@ -160,13 +160,13 @@ def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> 
 
 
 class Views:
-    """The numbers that a pickle refers to."""
+    """The storages to which a pickle refers."""
 
     def __init__(self) -> None:
-        self.storages: dict[str, Storage] = {}  # all that it named, by their keys
+        self.storages: dict[str, Storage] = {}  # all named storages, by their keys
 
     def find(self, saved: tuple[object, ...]) -> object:
-        """Return what a persistent id stands for: a class, saved with its source, or numbers in the file."""
+        """Return the object with a persistent id: a class, saved with its source, or numbers in the file."""
         match saved:
             case ("module", Name() as cls, *_):
                 return cls
@@ -184,7 +184,7 @@ class Views:
         )
 
     def _storage(self, storage: Storage) -> Storage:
-        """Return a storage, which has one type and length for each key; others would be read once more."""
+        """Register a storage; each key must have one type and length, so that it is read once."""
         if storage.numel < 0 or self.storages.setdefault(storage.key, storage) != storage:
             raise damaged("the file is damaged: its Python pickle describes the same numbers in two ways")
         return storage
@@ -195,19 +195,19 @@ ZIP_ERRORS = (
     zlib.error,
 )
 PICKLE = "/data.pkl"
-_HEADER = 30  # bytes in front of the name of a part
+_HEADER = 30  # bytes before the name of a part
 
 
 @dataclass(frozen=True, slots=True)
 class ZipPart:
-    """Bytes of a file: `length` of them from `start` on."""
+    """A range of bytes of a file: `length` bytes from `start` on."""
 
     start: int
     length: int
 
 
 def zip_parts(path: Path) -> dict[str, ZipPart]:
-    """Read a zip file once, hold it to its checksums, and say where its parts lie."""
+    """Read a zip file once, verify its checksums, and return the positions of its parts."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
@@ -227,7 +227,7 @@ def zip_parts(path: Path) -> dict[str, ZipPart]:
 
 
 def start_of_pickle(path: Path, size: int) -> bytes:
-    """Return the first bytes of the one pickle in a zip file of torch; none where that cannot be read."""
+    """Return the first bytes of the only pickle in a torch zip file; b"" if it cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(PICKLE)]
@@ -237,7 +237,7 @@ def start_of_pickle(path: Path, size: int) -> bytes:
 
 
 def read_zip_part(path: Path, part: ZipPart) -> bytearray:
-    """Read the bytes of a part, or fewer where the file ends."""
+    """Read the bytes of a part; fewer if the file ends before."""
     content = bytearray(part.length)
     with path.open("rb") as file:
         file.seek(part.start)
@@ -246,7 +246,7 @@ def read_zip_part(path: Path, part: ZipPart) -> bytearray:
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Keep out what overlaps, expands or hides behind another part's name."""
+    """Refuse parts that overlap, are compressed, or have the same name as another part."""
     if sum(entry.file_size for entry in entries) > size:
         raise damaged("damaged checkpoint: its parts are larger than the file")
     if len({entry.filename for entry in entries}) < len(entries):
@@ -260,23 +260,23 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return a text from a file as one that a terminal can show, cut short."""
+    """Make a short printable text from a text in a file."""
     return repr(text[:100])[1:-1]
 
 
-MAGIC = 0x1950A86A20F9469CFC6C  # opens a file in the old format
+MAGIC = 0x1950A86A20F9469CFC6C  # the first number of a file in the old format
 LEGACY_VERSION = 1001
 
 
 def form_of(path: Path) -> str:
-    """Return the form of a file by its first bytes: `zip`, `safetensors`, or `other`."""
+    """Return the format of a file from its first bytes: `zip`, `safetensors`, or `other`."""
     with path.open("rb") as file:
         start = file.read(16)
     return "zip" if start.startswith(b"PK") else "safetensors" if start[8:9] == b"{" else "other"
 
 
 def read_safetensors(path: Path) -> tuple[Mapping[str, str], dict[str, Tensor]]:
-    """Read the texts in the header of a file of safetensors, and its tensors by name."""
+    """Read the texts in the header of a safetensors file, and its tensors by name."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
@@ -286,9 +286,9 @@ def read_safetensors(path: Path) -> tuple[Mapping[str, str], dict[str, Tensor]]:
 
 
 def read_object(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
-    """Read the pickle in a file of torch, zip or old; of the numbers only the places are noted.
+    """Read the pickle in a torch file, zip or old format; only the positions of numbers are recorded.
 
-    What the pickle may call besides what makes tensors becomes records.
+    The calls in `callable_names` become records.
     """
     return (_read_zip if form_of(path) == "zip" else _read_old)(path, callable_names, limits)
 
@@ -336,7 +336,7 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
 
 
 def _find_parts(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
-    """Find where in a file of the old format the numbers of each storage begin."""
+    """Find the positions of the numbers of each storage in a file of the old format."""
     keys = read_pickle(start).value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise damaged("the file is damaged: it has no list of its storages")

@@ -1,4 +1,4 @@
-"""Vocabularies of models of whole words."""
+"""Vocabularies of word-level models."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Vocabulary:
     """The words a model knows, in the order of their ids."""
 
     words: tuple[str, ...]  # by id
-    lowercase: bool  # whether text is lower-cased before it is looked up
-    start: str = EOS  # the word that stands before every sentence
-    unknown: str | None = UNK  # the word for all others; None where there is none
+    lowercase: bool  # whether text is lower-cased before the look-up
+    start: str = EOS  # the word before every sentence
+    unknown: str | None = UNK  # the word for all unknown words; None if there is none
 
     def __repr__(self) -> str:
         return one_line(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
@@ -54,13 +54,15 @@ class Vocabulary:
     def from_counts(
         cls, counts: Counter[str], *, size: int | None, min_count: int, lowercase: bool
     ) -> Vocabulary:
-        """Keep the most frequent words of a text.
+        """Make a vocabulary of the most frequent words of a text.
 
         Args:
-            counts: How often each word occurs, already lower-cased if `lowercase`.
-            size: At most so many words, `<eos>` and `<unk>` not counted; None for no bound.
+            counts: Frequency of each word, already lower-cased if `lowercase`.
+            size: Most words, without `<eos>` and `<unk>`; None for no limit.
+            min_count: Least frequency of a word.
+            lowercase: Whether the model lower-cases text.
         """
-        # Equal counts are ordered by the word itself, so that the vocabulary depends on the text alone.
+        # Equal counts are ordered by the word, so that the vocabulary depends only on the text.
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         kept = [word for word, count in ranked if count >= min_count and word not in (EOS, UNK)]
         return cls((EOS, UNK, *kept[:size]), lowercase)

@@ -1,4 +1,4 @@
-"""Recurrent cells by name. A new cell is one file here with one class, which states its `name`."""
+"""Recurrent cells by name. A new cell is one file in this folder with one class that has a `name`."""
 
 from tseval.models.cells.registry import CELLS
 

@@ -1,4 +1,4 @@
-"""What every recurrent cell offers: one layer that can read a window or take a single step."""
+"""Base classes of recurrent cells: one layer that reads a window or takes a single step."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 State = tuple[Tensor, ...]
 Option = bool | int | float | str
-LEAST_UNITS = 2**12  # of a whole batch, from which on a window is read by `read_window`
-LARGEST = 10**9  # of an option that is a whole number; checkpoints can hold any
+LEAST_UNITS = 2**12  # units of a whole batch from which `read_window` is used
+LARGEST = 10**9  # limit on integer options; checkpoints may hold any number
 
 
 class Cell(nn.Module):
     """One recurrent layer.
 
-    The update is split in two, because most of its cost does not depend on the state: `project`
-    turns word vectors into their contribution to the update (once for a whole window, or once per
-    vocabulary item), `step` combines that contribution with the previous state.
+    The update has two parts, because most of its cost does not depend on the state. `project` computes the
+    contribution of word vectors (once for a whole window, or once per vocabulary item). `step` combines it
+    with the previous state.
 
-    What can be chosen about a cell besides its sizes are the keyword-only arguments of its constructor.
+    The keyword-only arguments of the constructor are the options of the cell, besides its sizes.
     """
 
-    name: ClassVar[str]  # what `--arch` calls it; a class without a name of its own is a base of others
-    n_states: ClassVar[int] = 1  # tensors that make up the state; the first is the output
-    # Whether `project` costs so much that a language model should project each distinct word of a window only
+    name: ClassVar[str]  # name for `--arch`; a class without a name is only a base class
+    n_states: ClassVar[int] = 1  # number of tensors in the state; the first is the output
+    # Whether `project` is so slow that a language model should project each distinct word of a window only
     # once. Dropout then drops the same units of a word everywhere in a window.
     costly_projection: ClassVar[bool] = False
-    # Options that the cell got when there were checkpoints of it. At their default they leave no trace in a
-    # model's sizes, so that fingerprints and resume files stay what they were.
+    # Options that were added after checkpoints of the cell existed. At their default, they are left out of a
+    # model's sizes, so that fingerprints and resume files do not change.
     later_options: ClassVar[tuple[str, ...]] = ()
-    kernels: Kernels | None = None  # what a training on a GPU advances by, if not by plain operations
+    kernels: Kernels | None = None  # compiled kernels for training on a GPU; None for plain operations
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -49,19 +49,19 @@ class Cell(nn.Module):
 
     @property
     def watched(self) -> Mapping[str, Tensor]:
-        """Scalars whose course over training is worth a curve, such as a learned decay rate."""
+        """Scalars to plot over training, such as a learned decay rate."""
         return {}
 
     def watched_words(self, projected: Tensor) -> Mapping[str, Tensor]:
-        """Return what is like `watched` but depends on the words of a window: by name, (time, batch, 1).
+        """Return values like `watched` that depend on the words of a window: by name, (time, batch, 1).
 
-        `projected` is what `project` gave for the window, (time, batch, ...).
+        `projected` is the result of `project` for the window, (time, batch, ...).
         """
         return {}
 
     @property
     def advice(self) -> str | None:
-        """What to change about the cell's options if training diverges, if anything."""
+        """Advice on the cell's options if training diverges, or None."""
         return None
 
     def initial_state(self, batch: int) -> State:
@@ -70,24 +70,24 @@ class Cell(nn.Module):
         return tuple(weight.new_zeros(batch, self.hidden_size) for _ in range(self.n_states))
 
     def project(self, x: Tensor) -> Tensor:
-        """Turn word vectors, (..., input), into their part of the update, (..., gates * hidden)."""
+        """Compute the words' part of the update from word vectors: (..., input) to (..., gates * hidden)."""
         raise NotImplementedError
 
     def step(self, projected: Tensor, state: State) -> State:
         """Advance by one word.
 
         Args:
-            projected: What `project` gave for the word, (batch, gates * hidden).
-            state: The previous one, each tensor (batch, hidden), as of the next.
+            projected: Result of `project` for the word, (batch, gates * hidden).
+            state: Previous state, each tensor (batch, hidden); the result has the same shapes.
         """
         raise NotImplementedError
 
     def scan(self, projected: Tensor, state: State) -> tuple[Tensor, State]:
-        """Advance word by word through a window.
+        """Advance through a window word by word.
 
         Args:
-            projected: What `project` gave for the window, (time, batch, gates * hidden).
-            state: Before the window, each tensor (batch, hidden).
+            projected: Result of `project` for the window, (time, batch, gates * hidden).
+            state: State before the window, each tensor (batch, hidden).
 
         Returns:
             Outputs, (time, batch, hidden), and the state after the window.
@@ -99,11 +99,12 @@ class Cell(nn.Module):
         return torch.stack(outputs), state
 
     def scan_words(self, projected: Tensor, which: Tensor, state: State) -> tuple[Tensor, State]:
-        """Advance through a window whose distinct words were projected once each; otherwise as `scan`.
+        """Advance through a window like `scan`, with one projection for each distinct word.
 
         Args:
-            projected: What `project` gave for each distinct word, (distinct, ...).
-            which: The distinct word at each place of the window, (time, batch).
+            projected: Result of `project` for each distinct word, (distinct, ...).
+            which: Number of the distinct word at each position of the window, (time, batch).
+            state: State before the window.
         """
         outputs = []
         table = projected.flatten(1)
@@ -113,15 +114,15 @@ class Cell(nn.Module):
         return torch.stack(outputs), state
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read a window of word vectors, (time, batch, input); otherwise as `scan`."""
+        """Read a window of word vectors, (time, batch, input), like `scan`."""
         return self.scan(self.project(x), state)
 
 
 class AdditiveCell(Cell):
-    """A cell that sees word and state only as a sum, the drive: W h_{t-1} + U x_t + b.
+    """A cell that uses word and state only as a sum, the drive: W h_{t-1} + U x_t + b.
 
-    A subclass gives W and what becomes of the drive; the input weights U and the bias b are here. The drive
-    is `hidden_size` wide for each gate.
+    Subclasses define W and the update. This class has the input weights U and the bias b. The drive has
+    `hidden_size` columns for each gate.
     """
 
     def __init__(self, input_size: int, hidden_size: int, drive_size: int) -> None:
@@ -130,27 +131,27 @@ class AdditiveCell(Cell):
         self.input = nn.Linear(input_size, drive_size)
 
     def project(self, x: Tensor) -> Tensor:
-        """U x + b, (..., drive)."""
+        """Return U x + b, (..., drive)."""
         return self.input(x)  # type: ignore[no-any-return]
 
     def recurrent_weight(self) -> Tensor | None:
-        """W as it acts on the state, (drive, hidden), signed or masked as the cell demands; None: no W."""
+        """Return the effective W, (drive, hidden), after signs and masks; None if there is none."""
         raise NotImplementedError
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Turn the drive, (batch, drive), and the previous state into the next state."""
+        """Compute the next state from the drive, (batch, drive), and the previous state."""
         raise NotImplementedError
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
-        """Parameters that `update` may read; see `Recurrence`. A cell that reads fewer had better say so."""
+        """Parameters that `update` may read; see `Recurrence`. Override if there are fewer."""
         return [parameter for name, parameter in self.named_parameters() if not name.startswith("input.")]
 
     def update_backward(self, drive: Tensor, before: State, _: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`.
+        """Compute the gradient of one `update`; see `Recurrence`.
 
-        Here autograd does it, which computes the update once more: a cell that draws at random must give its
-        own derivative, others are quicker for it.
+        This default uses autograd, which computes the update again. So a cell with random numbers must
+        override it; other cells may, for speed.
         """
         with torch.enable_grad():
             given = [tensor.detach().requires_grad_() for tensor in (drive, *before)]
@@ -165,10 +166,10 @@ class AdditiveCell(Cell):
         return self.update(projected if weight is None else projected + F.linear(state[0], weight), state)
 
     def scan(self, projected: Tensor, state: State) -> tuple[Tensor, State]:
-        """Advance through a window; see `Cell.scan`. W is made once for all its words.
+        """Advance through a window; see `Cell.scan`. W is computed once for all its words.
 
-        Under autocast only the products are in the low type: a slowly decaying state would lose what it
-        adds up.
+        Under autocast, only the products have the narrow type, because a slowly decaying state would lose
+        small additions.
         """
         weight, device = self.recurrent_weight(), projected.device.type
         if by_window(self, projected, state):
@@ -184,9 +185,9 @@ class AdditiveCell(Cell):
 
 
 def by_window(cell: Cell, x: Tensor, state: State) -> bool:
-    """Return whether `read_window` is the way: for gradients, with narrow products on a CPU, or with kernels.
+    """Return whether to use `read_window`: for gradients, with kernels or with narrow products on a CPU.
 
-    On a GPU without them, or with small layers, its many operations take longer than what they save.
+    On a GPU without kernels, or with small layers, its many operations cost more than they save.
     """
     if not torch.is_grad_enabled():
         return False
@@ -194,17 +195,17 @@ def by_window(cell: Cell, x: Tensor, state: State) -> bool:
 
 
 def is_narrow(x: Tensor) -> bool:
-    """Return whether products are made in a narrow type, on a CPU."""
+    """Return whether products have a narrow type on a CPU."""
     return x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
 
 
 class FusedCell(Cell):
-    """A cell that torch has a fused layer for; that layer holds the weights and reads windows."""
+    """A cell with a fused layer in torch; that layer holds the weights and reads windows."""
 
     layer_type: ClassVar[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]]
     layer: nn.RNNBase
-    fused: bool = True  # whether the layer computes what the cell is; otherwise it only holds the weights
-    projection: int = 0  # width to which the output is projected; 0 for none
+    fused: bool = True  # whether torch's layer computes this cell; otherwise it only holds the weights
+    projection: int = 0  # width of the projected output; 0 for no projection
     update_parameters: Sequence[Tensor] = ()
 
     def __init__(self, input_size: int, hidden_size: int, layer: nn.RNNBase | None = None) -> None:
@@ -218,22 +219,22 @@ class FusedCell(Cell):
         return self.layer.all_weights[0][:4]
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Turn the drive into the next state; see `Recurrence`."""
+        """Compute the next state from the drive; see `Recurrence`."""
         raise NotImplementedError
 
     def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         raise NotImplementedError
 
     def recurrent(self) -> tuple[Tensor, Tensor | None]:
-        """W and its own bias, in the order of the drive's first columns; see `read_window`."""
+        """Return W and its separate bias, in the order of the drive's first columns; see `read_window`."""
         return self.weights[1], None
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Read a window; see `Cell.forward`.
 
-        Torch's layer is in float32 under autocast too: it would keep its state in the low type as well, with
-        which an LSTM learns word frequencies and no more (perplexity 494, not 241, after 450,000 tokens).
+        Torch's layer stays in float32 under autocast. Otherwise, its state would have the narrow type too,
+        and an LSTM would learn only word frequencies (perplexity 494 instead of 241 after 450,000 tokens).
         """
         if by_window(self, x, state) and not self.projection:
             return read_window(self, self.project(x), *self.recurrent(), state)
@@ -246,19 +247,19 @@ class FusedCell(Cell):
 
 
 def recurrent_matrix(rows: int, columns: int) -> nn.Parameter:
-    """Return new recurrent weights, (rows, columns), uniform within ±1/√columns as in torch's own layers."""
+    """Return new recurrent weights, (rows, columns), uniform within ±1/√columns as in torch's layers."""
     bound = columns**-0.5
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 
 
 def options_of(cell: type[Cell]) -> dict[str, Option]:
-    """List what can be chosen about a cell, with the defaults."""
+    """Return the options of a cell with their defaults."""
     parameters = inspect.signature(cell).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str, Option]:
-    """Fill up options with the defaults (see `Cell.later_options`) and hold them to the defaults' types."""
+    """Add missing options with their defaults (see `Cell.later_options`), and check the other types."""
     defaults = options_of(cell)
     for name, value in given.items():
         if name not in defaults:
@@ -280,6 +281,6 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
 
 
 def require(name: str, value: Option, holds: bool, demand: str) -> None:
-    """Refuse the value of an option."""
+    """Refuse the value of an option if a condition does not hold."""
     if not holds:
         raise ModelError(f"option {name} must be {demand}, not {value!r}")

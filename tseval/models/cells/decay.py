@@ -1,4 +1,4 @@
-"""Cells that decay: EIRNN, Decay RNN, slacked, ablated, and with α by convolution."""
+"""Cells with a decaying state: EIRNN, Decay RNN, and its slacked, ablated and convolutional variants."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
-# The derivative of the loss before the activation, from that after it and from the activation's value.
+# Derivatives: from the loss's derivative by the activation's value, and that value, to that by its argument.
 DERIVATIVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "tanh": aten.tanh_backward,
     "relu": lambda slope, value: aten.threshold_backward(slope, value, 0),
 }
-# In place: the activation, and that derivative into its last argument; for the gradients of gated cells.
+# In-place versions of the activation and its derivative (into the last argument), for gated cells.
 IN_PLACE: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor, Tensor], object]]] = {
     "tanh": (tanh_, lambda slope, value, out: aten.tanh_backward.grad_input(slope, value, grad_input=out)),
     "relu": (
@@ -37,7 +37,7 @@ BOUNDS = ("sigmoid", "none")
 
 
 class DecayCell(AdditiveCell):
-    """State that decays at one learned rate per layer towards the drive c_t.
+    """A cell whose state decays towards the drive c_t at one learned rate per layer.
 
     h_t = f(α h_{t-1} + (1 - α) c_t)
 
@@ -47,8 +47,8 @@ class DecayCell(AdditiveCell):
         activation: f, `tanh` for language models, `relu` for classifiers.
 
     Source: Bhatt et al. 2020, section 4. Departure: the authors' language-modelling program starts at
-    α = σ(0.8) = 0.69 and their number-prediction programs learn α without a sigmoid; both are options,
-    the default is what the paper says.
+    α = σ(0.8) = 0.69, and their number-prediction programs learn α without a sigmoid. Both are options; the
+    default follows the paper.
     """
 
     has_recurrent = True
@@ -77,7 +77,7 @@ class DecayCell(AdditiveCell):
             self.recurrent = recurrent_matrix(hidden_size, hidden_size)
 
     def recurrent_weight(self) -> Tensor | None:
-        """W, (hidden, hidden)."""
+        """Return W, (hidden, hidden)."""
         return self.recurrent
 
     @property
@@ -92,7 +92,7 @@ class DecayCell(AdditiveCell):
 
     @property
     def advice(self) -> str | None:
-        """Beyond 1, α multiplies the state word by word, and only tanh holds it back."""
+        """Advice for unbounded α: above 1, it amplifies the state at every word, and only tanh limits it."""
         if self.bounded or self.activation is not torch.relu:
             return None
         return (
@@ -101,16 +101,16 @@ class DecayCell(AdditiveCell):
         )
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Advance the state; see `AdditiveCell.update`."""
+        """Compute the next state; see `AdditiveCell.update`."""
         return (self.activation(torch.lerp(drive, state[0], self.alpha)),)
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
-        """What α comes from."""
+        """The parameter from which α is computed."""
         return (self.decay,)
 
     def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         alpha = self.alpha
         slope = self.activation_backward(slopes[0], after[0])
         by_alpha = torch.dot(slope.flatten(), (before[0] - drive).flatten())
@@ -120,7 +120,7 @@ class DecayCell(AdditiveCell):
 
 
 def logit(share: float) -> float:
-    """Invert the sigmoid."""
+    """Return the inverse of the sigmoid."""
     return math.log(share / (1 - share))
 
 
@@ -131,17 +131,17 @@ _CHOICE = re.compile(
 
 
 def dale_signs(hidden: int, inhibitory: str = INHIBITORY) -> Tensor:
-    """Diagonal of D, (hidden,): -1 for the inhibitory units, +1 for the others.
+    """Return the diagonal of D, (hidden,): -1 for the inhibitory units, +1 for the others.
 
-    D multiplies from the right, so it signs columns, the outgoing weights of a unit.
+    D multiplies from the right, so it sets the signs of columns, the outgoing weights of a unit.
 
     Args:
         hidden: Number of units.
-        inhibitory: Which of them inhibit, `SHARE:PLACE`: floor(share * hidden) units, the `last`, the
-            `first`, or as many `drawn:SEED`, the same in every layer and wherever the model is opened.
+        inhibitory: The inhibitory units, `SHARE:PLACE`: floor(share * hidden) units, the `last` ones, the
+            `first` ones, or random ones, `drawn:SEED`, the same in every layer and on every machine.
 
     Source: Bhatt et al. 2020, section 4; Song et al. 2016: the last fifth. Departure: the published program
-    of Bhatt et al. leaves noise off D's diagonal; here D is exact.
+    of Bhatt et al. has noise outside D's diagonal; here D is exact.
     """
     chosen = _CHOICE.fullmatch(inhibitory)
     demand = "a share from 0 to 1 and a place, such as 0.2:last, 0.2:first or 0.2:drawn:7"
@@ -149,7 +149,7 @@ def dale_signs(hidden: int, inhibitory: str = INHIBITORY) -> Tensor:
     assert chosen is not None
     count = int(Decimal(chosen["share"]) * hidden)
     signs = torch.ones(hidden)
-    if signs.is_meta:  # only the options are being checked
+    if signs.is_meta:  # only the options are checked
         return signs
     if chosen["seed"] is not None:
         signs[_drawn(hidden, count, int(chosen["seed"]))] = -1
@@ -159,18 +159,18 @@ def dale_signs(hidden: int, inhibitory: str = INHIBITORY) -> Tensor:
 
 
 def _drawn(hidden: int, count: int, seed: int) -> list[int]:
-    """Draw units without a generator, whose numbers another version of its library may change."""
+    """Draw units with a hash, because a library's random generator may change between versions."""
     lots = {unit: hashlib.sha256(f"{seed} {unit}".encode()).digest() for unit in range(hidden)}
     return sorted(lots, key=lots.__getitem__)[:count]
 
 
 class DecayRNN(DecayCell):
-    """Recurrent network whose state decays at a learned rate, under Dale's law.
+    """A recurrent network whose state decays at a learned rate, under Dale's law.
 
     c_t = (ReLU(W) D) h_{t-1} + U x_t + b
     h_t = f(α h_{t-1} + (1 - α) c_t)
 
-    Source: Bhatt et al. 2020, section 4. See `DecayCell` for α and f, `dale_signs` for which units inhibit.
+    Source: Bhatt et al. 2020, section 4. `DecayCell` describes α and f, `dale_signs` the inhibitory units.
     """
 
     name = "drnn"
@@ -194,16 +194,16 @@ class DecayRNN(DecayCell):
             alpha_bound=alpha_bound,
             activation=activation,
         )
-        # Derived from the options and the size, so it is no part of a checkpoint.
+        # Derived from the options and the size, so it is not saved in checkpoints.
         self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
 
     def recurrent_weight(self) -> Tensor:
-        """ReLU(W) D, (hidden, hidden)."""
+        """Return ReLU(W) D, (hidden, hidden)."""
         return self.recurrent.relu() * self.signs
 
 
 class SlackedDecayRNN(DecayCell):
-    """Decay RNN without Dale's law: a unit may excite some units and inhibit others.
+    """A Decay RNN without Dale's law: a unit may excite some units and inhibit others.
 
     c_t = W h_{t-1} + U x_t + b
     h_t = f(α h_{t-1} + (1 - α) c_t)
@@ -215,7 +215,7 @@ class SlackedDecayRNN(DecayCell):
 
 
 class AblatedDecayRNN(DecayCell):
-    """Decay RNN whose only memory is the decay: units do not see each other.
+    """A Decay RNN whose only memory is the decay: units are not connected.
 
     h_t = f(α h_{t-1} + (1 - α) (U x_t + b))
 
@@ -226,27 +226,27 @@ class AblatedDecayRNN(DecayCell):
     has_recurrent = False
 
     def recurrent_weight(self) -> None:
-        """There is none."""
+        """Return None, because there is no recurrent weight."""
         return
 
 
 class EIRNN(AdditiveCell):
-    """Excitatory and inhibitory rate units that leak at a fixed rate, with noise while training.
+    """A network of excitatory and inhibitory rate units with a fixed leak rate, and noise in training.
 
     r_{t-1} = relu(s_{t-1})
     s_t     = (1 - β) s_{t-1} + β ((ReLU(W) D) r_{t-1} + U x_t + b) + √(2 β σ²) N(0, 1)
 
-    The state is (r, s); r is the output. Without self-connections the diagonal of W is masked, always, so
-    that training cannot bring them back.
+    The state is (r, s); r is the output. Without self-connections, the diagonal of W is always masked, so
+    that training cannot restore them.
 
     Source: Song, Yang & Wang 2016, the discretised dynamics; β as in Bansal et al. 2020 (0.17 and 0.001).
     Departure: the published program of Bansal et al. has β = 0.005 and no noise.
 
     Args:
-        beta: β, the share of the state that is renewed at every word.
+        beta: β, the share of the state that is replaced at every word.
         sigma: σ, strength of the noise in training; 0 for none.
-        self_connections: Whether a unit may drive itself.
-        inhibitory: Which units inhibit; see `dale_signs`.
+        self_connections: Whether units have connections to themselves.
+        inhibitory: The inhibitory units; see `dale_signs`.
     """
 
     name = "eirnn"
@@ -272,52 +272,52 @@ class EIRNN(AdditiveCell):
         mask = dale_signs(hidden_size, inhibitory).repeat(hidden_size, 1)
         if not self_connections:
             mask.fill_diagonal_(0)
-        # Derived from the options and the size, so it is no part of a checkpoint.
+        # Derived from the options and the size, so it is not saved in checkpoints.
         self.register_buffer("mask", mask, persistent=False)
 
     def recurrent_weight(self) -> Tensor:
-        """ReLU(W) D, (hidden, hidden), with a zero diagonal unless there are self-connections."""
+        """Return ReLU(W) D, (hidden, hidden), with a zero diagonal unless there are self-connections."""
         return self.recurrent.relu() * self.mask
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
-        """There are none."""
+        """An empty sequence: `update` reads no parameters."""
         return ()
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Advance the state; see `AdditiveCell.update`."""
+        """Compute the next state; see `AdditiveCell.update`."""
         s = torch.lerp(state[1], drive, self.beta)
         if self.training and self.sigma:
             s = s + math.sqrt(2 * self.beta) * self.sigma * torch.randn_like(s)
         return s.relu(), s
 
     def update_backward(self, _: Tensor, __: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`. The noise adds nothing to it."""
+        """Compute the gradient of one `update`; see `Recurrence`. The noise does not affect it."""
         slope = aten.threshold_backward(slopes[0], after[0], 0) + slopes[1]
         return slope * self.beta, (torch.zeros_like(slope), slope * (1 - self.beta)), ()
 
 
 INITIAL_ALPHA = 0.8
-MAX_WINDOW = 1000  # words; a sentence is shorter
+MAX_WINDOW = 1000  # words; sentences are shorter
 
 
 class ConvolutionalDecayRNN(AdditiveCell):
-    """Decay RNN with a decay rate for every step, read off a window of word vectors.
+    """A Decay RNN with a decay rate for every step, computed from a window of word vectors.
 
     α_t = σ(k_0 · x_t + k_1 · x_{t-1} + ... + k_{n-1} · x_{t-n+1} + b_α)
     c_t = (ReLU(W) D) h_{t-1} + U x_t + b
     h_t = f(α_t h_{t-1} + (1 - α_t) c_t)
 
-    The window ends at the word being read, since a language model must not look ahead. Instead of the last
-    word vectors, the state (h, pending) holds what they still owe to coming decay rates, (batch, n - 1):
-    pending_i is the part of the sum for α_{t+1+i} that is known at time t. Before the first word it is 0.
+    The window ends at the current word, because a language model must not look ahead. Instead of the last
+    word vectors, the state (h, pending) stores their contributions to later decay rates, (batch, n - 1):
+    pending_i is the part of the sum for α_{t+1+i} that is known at time t. Before the first word, it is 0.
 
     Source: Bansal et al. 2020, section 6.2 and Figure 4.
 
     Args:
-        window: n, words that the decay rate depends on, at most 1,000.
+        window: n, number of words on which the decay rate depends, at most 1,000.
         activation: f, `tanh` for language models, `relu` for classifiers.
-        inhibitory: Which units inhibit; see `dale_signs`.
+        inhibitory: The inhibitory units; see `dale_signs`.
     """
 
     name = "drnn-cnn"
@@ -345,20 +345,20 @@ class ConvolutionalDecayRNN(AdditiveCell):
         self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
 
     def initial_state(self, batch: int) -> State:
-        """Return h = 0 and nothing pending: (batch, hidden) and (batch, window - 1)."""
+        """Return h = 0 and pending = 0: (batch, hidden) and (batch, window - 1)."""
         widths = self.hidden_size, self.taps.out_features - 1
         return tuple(self.decay.new_zeros(batch, width) for width in widths)
 
     def project(self, x: Tensor) -> Tensor:
-        """U x + b, then k_0 · x to k_{n-1} · x, (..., hidden + window)."""
+        """Return U x + b, then k_0 · x to k_{n-1} · x, (..., hidden + window)."""
         return torch.cat((self.input(x), self.taps(x)), -1)
 
     def recurrent_weight(self) -> Tensor:
-        """ReLU(W) D, (hidden + window, hidden); the state adds nothing to the convolution."""
+        """Return ReLU(W) D, (hidden + window, hidden), with zero rows for the convolution."""
         return F.pad(self.recurrent.relu() * self.signs, (0, 0, 0, self.taps.out_features))
 
     def watched_words(self, projected: Tensor) -> Mapping[str, Tensor]:
-        """α_t of each word; nothing is pending before the first."""
+        """Return α_t of each word, with pending = 0 before the first."""
         sums = projected[..., self.hidden_size :]
         earlier = (F.pad(sums[..., lag], (0, 0, lag, 0))[: len(sums)] for lag in range(sums.shape[-1]))
         return {"alpha": (sum(earlier, start=self.decay).sigmoid())[..., None]}
@@ -369,7 +369,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         return (self.decay,)
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Advance the state; see `AdditiveCell.update`."""
+        """Compute the next state; see `AdditiveCell.update`."""
         h, pending = state
         c, taps = drive[:, : self.hidden_size], drive[:, self.hidden_size :]
         sums = taps + F.pad(pending, (0, 1))
@@ -377,7 +377,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         return self.activation(torch.lerp(c, h, alpha)), sums[:, 1:]
 
     def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         c, taps = drive[:, : self.hidden_size], drive[:, self.hidden_size :]
         h, pending = before
         alpha = (taps[:, :1] + F.pad(pending, (0, 1))[:, :1] + self.decay).sigmoid()

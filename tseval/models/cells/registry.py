@@ -1,4 +1,4 @@
-"""Recurrent cells by name: every class in the modules of this folder that states its name."""
+"""Recurrent cells by name: every class with a name in the modules of this folder."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pkgutil import iter_modules
 
 from tseval.models.cells.cell import Cell
 
-# The order of lists and tables; a cell that is not among these comes after them, by its name.
+# The order in lists and tables; other cells follow in alphabetical order.
 FIRST = (
     "srn", "gru", "lstm", "eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn", "ablated-lstm", "onlstm", "urn",
 )  # fmt: skip
 
 
 def _find_cells() -> dict[str, type[Cell]]:
-    """Import the modules of this folder, and return the cells that they define."""
+    """Import the modules of this folder, and return their cells."""
     cells: dict[str, type[Cell]] = {}
     for file in iter_modules([str(Path(__file__).parent)]):
         module = import_module(f"{__package__}.{file.name}")

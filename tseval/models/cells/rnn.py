@@ -1,4 +1,4 @@
-"""Simple recurrent network, GRU and LSTM on torch's own layers; the ablated and the ordered-neurons LSTM."""
+"""Simple recurrent network, GRU and LSTM with torch's layers; ablated LSTM and ordered-neurons LSTM."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class SRN(FusedCell):
-    """Elman network, on torch's own fused layer.
+    """Elman network, computed by torch's fused layer.
 
     h_t = f(W h_{t-1} + U x_t + b)
 
     f is `activation`: `tanh` for language models, `relu` for classifiers.
 
-    Source: Elman 1990, "Finding structure in time". The bias is torch's pair, which acts as one.
+    Source: Elman 1990, "Finding structure in time". The bias is the sum of torch's two bias vectors.
     """
 
     name = "srn"
@@ -36,7 +36,7 @@ class SRN(FusedCell):
         self.activation_backward = DERIVATIVES[activation]
 
     def project(self, x: Tensor) -> Tensor:
-        """U x + b, (..., hidden)."""
+        """Return U x + b, (..., hidden)."""
         u, _, b, b_recurrent = self.weights
         return F.linear(x, u, b + b_recurrent)
 
@@ -45,24 +45,24 @@ class SRN(FusedCell):
         return self.update(torch.addmm(projected, state[0], self.weights[1].t()), state)
 
     def update(self, drive: Tensor, _: State) -> State:
-        """Turn the drive W h_{t-1} + U x_t + b into the next state."""
+        """Compute the next state from the drive W h_{t-1} + U x_t + b."""
         return (self.activation(drive),)
 
     def update_backward(self, _: Tensor, __: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         return self.activation_backward(slopes[0], after[0]), (torch.zeros_like(after[0]),), ()
 
 
 class GRU(FusedCell):
-    """Gated recurrent unit, on torch's own fused layer where f is tanh.
+    """Gated recurrent unit, computed by torch's fused layer if f is tanh.
 
     r = σ(W_r h_{t-1} + U_r x_t + b_r)
     z = σ(W_z h_{t-1} + U_z x_t + b_z)
     n = f(U_n x_t + b_n + r ∘ (W_n h_{t-1} + b'_n))
     h_t = (1 - z) ∘ n + z ∘ h_{t-1}
 
-    Source: Cho et al. 2014, in torch's variant, where the reset gate acts after the matrix product,
-    so that the recurrent bias b' stays apart from the input bias.
+    Source: Cho et al. 2014, in torch's variant: the reset gate acts after the matrix product, so the
+    recurrent bias b' cannot be merged with the input bias.
 
     Args:
         activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020.
@@ -80,7 +80,7 @@ class GRU(FusedCell):
         self.drive_size = 4 * hidden_size
 
     def project(self, x: Tensor) -> Tensor:
-        """U x + b for the three gates, (..., 3 * hidden)."""
+        """Return U x + b for the three gates, (..., 3 * hidden)."""
         u, _, b, _ = self.weights
         return F.linear(x, u, b)
 
@@ -96,18 +96,18 @@ class GRU(FusedCell):
         return (n + z * (h - n),)
 
     def recurrent(self) -> tuple[Tensor, Tensor]:
-        """W and b' in the order n, r, z."""
+        """Return W and b' in the order n, r, z."""
         _, w, _, b_recurrent = self.weights
         return w.roll(self.hidden_size, 0), b_recurrent.roll(self.hidden_size, 0)
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Turn the drive into the next state; it holds W_n h + b'_n, then r and z, then U_n x + b_n."""
+        """Compute the next state from the drive, which holds W_n h + b'_n, then r and z, then U_n x + b_n."""
         h_n, r, z, x_n = drive.chunk(4, dim=1)
         n = self.activation(x_n + r.sigmoid() * h_n)
         return (n + z.sigmoid() * (state[0] - n),)
 
     def update_backward(self, drive: Tensor, before: State, _: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         h_n, r, z, x_n = drive.chunk(4, dim=1)
         drive[:, self.hidden_size : 3 * self.hidden_size].sigmoid_()
         n = self.activate_(x_n.addcmul_(r, h_n))
@@ -121,20 +121,20 @@ class GRU(FusedCell):
 
 
 class LSTM(FusedCell):
-    """LSTM with forget gate, on torch's own fused layer where φ is tanh.
+    """LSTM with forget gate, computed by torch's fused layer if φ is tanh.
 
     i, f, o = σ(W h_{t-1} + U x_t + b), one matrix each
     g       = tanh(W_g h_{t-1} + U_g x_t + b_g)
     c_t     = f ∘ c_{t-1} + i ∘ g
     h_t     = o ∘ φ(c_t), or with a projection P o ∘ φ(c_t)
 
-    Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000; Sak et al. 2014 for P. The state is (h, c), the
-    gates are stored in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
+    Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000; Sak et al. 2014 for P. The state is (h, c). The
+    gates have torch's order i, f, g, o, and the bias is the sum of torch's two bias vectors.
 
     Args:
-        activation: φ, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, whose g has
-            tanh too.
-        projection: Width to which h is projected; 0 for none.
+        activation: φ, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, where g
+            also has tanh.
+        projection: Width to which h is projected; 0 for no projection.
     """
 
     name = "lstm"
@@ -153,7 +153,7 @@ class LSTM(FusedCell):
         self.activate_, self.activation_backward = IN_PLACE[activation][0], DERIVATIVES[activation]
 
     def project(self, x: Tensor) -> Tensor:
-        """U x + b for the four gates, (..., 4 * hidden)."""
+        """Return U x + b for the four gates, (..., 4 * hidden)."""
         u, _, b, b_recurrent = self.weights
         return F.linear(x, u, b + b_recurrent)
 
@@ -168,13 +168,13 @@ class LSTM(FusedCell):
         return tuple(self.weights[0].new_zeros(batch, width) for width in widths)
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Turn the drive, all four W h_{t-1} + U x_t + b, into the next state."""
+        """Compute the next state from the drive, W h_{t-1} + U x_t + b of the four gates."""
         i, f, g, o = drive.chunk(4, dim=1)
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * self.activation(c), c
 
     def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         i, f, g, o = drive.chunk(4, dim=1)
         drive[:, : 2 * self.hidden_size].sigmoid_()
         tanh_(g)
@@ -191,7 +191,7 @@ class LSTM(FusedCell):
 
 
 class AblatedLSTM(AdditiveCell):
-    """LSTM whose input and forget gates are learned but the same at every step.
+    """LSTM whose input and forget gates are learned constants, the same at every step.
 
     o   = σ(W_o h_{t-1} + U_o x_t + b_o)
     c~  = tanh(W_c h_{t-1} + U_c x_t + b_c)
@@ -211,7 +211,7 @@ class AblatedLSTM(AdditiveCell):
         self.admit = nn.Parameter(torch.zeros(hidden_size))
 
     def recurrent_weight(self) -> Tensor:
-        """W_o over W_c, (2 * hidden, hidden)."""
+        """Return W_o above W_c, (2 * hidden, hidden)."""
         return self.recurrent
 
     @property
@@ -220,13 +220,13 @@ class AblatedLSTM(AdditiveCell):
         return self.forget, self.admit
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Advance the state; see `AdditiveCell.update`."""
+        """Compute the next state; see `AdditiveCell.update`."""
         o, candidate = drive.chunk(2, dim=1)
         c = self.forget.sigmoid() * state[1] + self.admit.sigmoid() * candidate.tanh()
         return o.sigmoid() * c.tanh(), c
 
     def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         o, candidate = drive.chunk(2, dim=1)
         o.sigmoid_()
         tanh_(candidate)
@@ -244,9 +244,9 @@ CHUNK = 10
 
 
 class ONLSTM(AdditiveCell):
-    """LSTM whose units are ordered by how long they remember, under two master gates.
+    """LSTM whose units are ordered by the length of their memory, with two master gates.
 
-    i, f, o, g = W h_{t-1} + U x_t + b, one matrix each, before their activations
+    i, f, o, g = W h_{t-1} + U x_t + b, one matrix each, before the activations
     m_f        = cumax(W_mf h_{t-1} + U_mf x_t + b_mf),  cumax = cumsum ∘ softmax
     m_i        = 1 - cumax(W_mi h_{t-1} + U_mi x_t + b_mi)
     w          = m_f ∘ m_i
@@ -260,10 +260,9 @@ class ONLSTM(AdditiveCell):
     Source: Shen, Tan, Sordoni & Courville 2019, section 4.2, equations (9) to (14).
 
     Args:
-        chunk: Units per master gate, a divisor of `hidden_size`; 0: the largest up to 10, which is what the
-            paper has, that leaves two gates. A single gate would be 1 for ever and admit nothing.
-        weight_drop: Share of the recurrent weights dropped in training, the same for a whole window
-            (Merity et al. 2018).
+        chunk: Units per master gate, a divisor of `hidden_size`; 0: the largest divisor up to 10, the paper's
+            value, that leaves two gates. A single gate would always be 1 and admit nothing.
+        weight_drop: Share of the recurrent weights that training drops, the same for a whole window
     """
 
     name = "onlstm"
@@ -284,16 +283,16 @@ class ONLSTM(AdditiveCell):
         self.recurrent = recurrent_matrix(drive_size, hidden_size)
 
     def recurrent_weight(self) -> Tensor:
-        """All six W one over the other, (drive, hidden), some weights dropped in training."""
+        """Return the six W stacked, (drive, hidden), with dropped weights in training."""
         return F.dropout(self.recurrent, self.weight_drop, self.training)
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
-        """There are none."""
+        """An empty sequence: `update` reads no parameters."""
         return ()
 
     def update(self, drive: Tensor, state: State) -> State:
-        """Advance the state; see `AdditiveCell.update`."""
+        """Compute the next state; see `AdditiveCell.update`."""
         forget, admit, gates = drive.tensor_split((self.master, 2 * self.master), dim=1)
         i, f, o, g = gates.chunk(4, dim=1)
         m_f, m_i = self._cumax(forget), 1 - self._cumax(admit)
@@ -303,7 +302,7 @@ class ONLSTM(AdditiveCell):
         return o.sigmoid() * c.tanh(), c
 
     def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
-        """Carry the gradient back through one `update`; see `Recurrence`."""
+        """Compute the gradient of one `update`; see `Recurrence`."""
         forget, admit, gates = drive.tensor_split((self.master, 2 * self.master), dim=1)
         i, f, o, g = gates.chunk(4, dim=1)
         gates[:, : 3 * self.hidden_size].sigmoid_()
@@ -324,15 +323,15 @@ class ONLSTM(AdditiveCell):
         return drive, (torch.zeros_like(by_c), by_c * kept), ()
 
     def _cumax(self, x: Tensor) -> Tensor:
-        """Rise from 0 to 1 over the master units: (batch, hidden / chunk) to (batch, hidden)."""
+        """Compute values that rise from 0 to 1 over the units: (batch, hidden / chunk) to (batch, hidden)."""
         return self._spread(x.softmax(1).cumsum(1))
 
     def _cumax_backward(self, slopes: Tensor, shares: Tensor) -> Tensor:
-        """Return derivatives by the input of `_cumax` from those by its result; `shares` is the softmax."""
+        """Compute the gradient by the input of `_cumax` from that by its result; `shares` is the softmax."""
         by_sums = slopes.view(len(slopes), self.master, self.chunk).sum(2)
         by_shares = by_sums.flip(1).cumsum(1).flip(1)
         return shares * (by_shares - (by_shares * shares).sum(1, keepdim=True))
 
     def _spread(self, x: Tensor) -> Tensor:
-        """Assign each unit the value of its master gate."""
+        """Give each unit the value of its master gate."""
         return x.repeat_interleave(self.chunk, dim=1)

@@ -8,26 +8,25 @@ from torch import Tensor, nn
 from tseval.errors import ModelError
 from tseval.models.cells.cell import Cell, State
 
-# Terms of the Taylor series that a matrix of norm below 1/2 needs for the last digit of each type.
+# Terms of the Taylor series for full precision in each type, if the norm of the matrix is below 1/2.
 TERMS = {torch.float32: 8, torch.float64: 14}
-MAX_HALVINGS = 128  # the largest float32 has this exponent
+MAX_HALVINGS = 128  # exponent of the largest float32
 
 
 class URN(Cell):
-    """Network whose words rotate the state: no activation, no forgetting, nothing to tune.
+    """A network in which words rotate the state, without activation, forgetting or hyperparameters.
 
     h_t = exp(S(x_t)) h_{t-1}
 
-    S(x) is skew-symmetric: x fills its strict upper triangle row by row, the lower triangle is the
-    negative. So exp(S(x)) is a rotation, and the state keeps its length 1, but for rounding: in float32 to
-    about 1e-3 over 10,000 words whose angles are of size 1. h_0 is the first unit vector. n is
-    at least 2.
+    S(x) is skew-symmetric: x fills its strict upper triangle row by row, and the lower triangle is the
+    negative. So exp(S(x)) is a rotation, and the state has length 1, except for rounding: in float32, about
+    1e-3 over 10,000 words with angles of size 1. h_0 is the first unit vector. n is at least 2.
 
-    Source: Bernardy & Lappin 2022. Departure: they give every word the n(n-1)/2 numbers of its rotation as
-    its vector, and so does this cell where the input has that width; from any other width, a learned linear
-    map leads there, so that large vocabularies and further layers are possible. A language model computes the
-    exponential once for each distinct word of a window, in training too: dropout, which acts on x_t, then
-    drops the same units of a word everywhere in the window.
+    Source: Bernardy & Lappin 2022. Departure: their word vectors are the n(n-1)/2 numbers of the rotation.
+    So does this cell if the input has that width. For any other width, a learned linear map precedes, so
+    that large vocabularies and further layers are possible. A language model computes the exponential once
+    for each distinct word of a window, also in training. So dropout, which acts on x_t, drops the same units
+    of a word everywhere in the window.
     """
 
     name = "urn"
@@ -41,7 +40,7 @@ class URN(Cell):
         super().__init__(input_size, hidden_size)
         n_angles = hidden_size * (hidden_size - 1) // 2
         self.angles = nn.Identity() if input_size == n_angles else nn.Linear(input_size, n_angles)
-        # Derived from the size alone, so they are no part of a checkpoint.
+        # Derived from the size alone, so they are not saved in checkpoints.
         self.register_buffer("unit", torch.eye(1, hidden_size)[0], persistent=False)
         self.register_buffer("upper", torch.triu_indices(hidden_size, hidden_size, 1), persistent=False)
 
@@ -50,9 +49,9 @@ class URN(Cell):
         return (self.unit.repeat(batch, 1),)
 
     def project(self, x: Tensor) -> Tensor:
-        """exp(S(x)), (..., hidden, hidden)."""
+        """Return exp(S(x)), (..., hidden, hidden)."""
         angles = self.angles(x).to(self.unit.dtype)
-        # A product in a lower type would not give a rotation.
+        # A product in a narrower type would not be a rotation.
         with torch.autocast(x.device.type, enabled=False):
             half = angles.new_zeros(*angles.shape[:-1], self.hidden_size, self.hidden_size)
             half[..., self.upper[0], self.upper[1]] = angles
@@ -64,13 +63,14 @@ class URN(Cell):
 
 
 def rotation(skew: Tensor) -> Tensor:
-    """Exponential of skew-symmetric matrices, (..., n, n), by scaling, Taylor series and squaring.
+    """Return the exponential of skew-symmetric matrices, (..., n, n), by scaling, Taylor series, squaring.
 
-    Agrees with `torch.linalg.matrix_exp` to rounding. That function's backward pass exponentiates matrices
-    of twice the size, which makes training about four times slower.
+    It agrees with `torch.linalg.matrix_exp` up to rounding. The backward pass of that function exponentiates
+    matrices of twice the size, which makes training about four times slower.
     """
     norms = skew.detach().abs().sum(-1).amax(-1)[..., None, None]
-    # Halved to a norm below 1/2, each matrix by itself: what a word does must not depend on its neighbours.
+    # Halve each matrix separately to a norm below 1/2, so that a word's result does not depend on other
+    # words.
     halvings = (norms.frexp().exponent + 1).clamp(0, MAX_HALVINGS)
     small = skew * 0.5**halvings
     result = identity = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)

@@ -1,8 +1,8 @@
-"""Training's way through a window: products in a narrow type, sums and states in float32.
+"""Training on windows of words, with products in a narrow type and sums and states in float32.
 
-Autograd would keep every intermediate value of every word, and add up a gradient of the recurrent weights
-word by word. Here the words' part of the update is there beforehand, one product a word carries the state on,
-and the gradient of the recurrent weights is a single product over the whole window.
+Autograd would store every intermediate value of every word, and add up the gradient of the recurrent weights
+word by word. Here, the words' part of the update is computed beforehand, each word needs one product, and
+the gradient of the recurrent weights is a single product over the whole window.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
         recalled: list[Tensor]  # type: ignore[assignment]
 
 
-aten = torch.ops.aten  # torch's operations by name, those of gradients among them
-Tensors = tuple[Tensor, ...]  # a state, or the derivatives by one
-# Derivatives by the drive, by the state before (but for what goes through the drive), and by each parameter.
+aten = torch.ops.aten  # torch's operations by name, including those of gradients
+Tensors = tuple[Tensor, ...]  # a state, or the derivatives by a state
+# Derivatives by the drive, by the previous state (without the path through the drive), and by each parameter.
 Gradients = tuple[Tensor, Tensors, "Sequence[Tensor]"]
 
 
 class Recurrence(Protocol):
-    """A cell whose update is element-wise, given the drive: what word and state add up to.
+    """A cell whose update is element-wise, given the drive: the sum of the word's and the state's parts.
 
-    The drive, (batch, drive), may begin with columns that the state alone feeds and end with columns that the
-    word alone feeds; the others get the sum of both.
+    The drive, (batch, drive), may begin with columns that depend only on the state, and end with columns that
+    depend only on the word. All others are the sum of both.
     """
 
     @property
     def n_states(self) -> int:
-        """Tensors that make up the state."""
+        """Number of tensors in the state."""
 
     @property
     def drive_size(self) -> int:
@@ -61,22 +61,24 @@ class Recurrence(Protocol):
 
     @property
     def kernels(self) -> Kernels | None:
-        """What the loop advances by; None for plain operations."""
+        """Compiled kernels for the loop; None for plain operations."""
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
-        """Parameters that `update` reads besides the drive, such as a decay rate."""
+        """Parameters that `update` reads, such as a decay rate."""
 
     def update(self, drive: Tensor, state: Tensors) -> Tensors:
-        """Turn the drive and the previous state into the next state."""
+        """Compute the next state from the drive and the previous state."""
 
     def update_backward(
         self, drive: Tensor, before: Tensors, after: Tensors, slopes: Tensors, /
     ) -> Gradients:
-        """Carry the gradient back through one `update`.
+        """Compute the gradient of one `update`.
 
         Args:
-            drive: What `update` was given; may be overwritten.
+            drive: The drive that `update` got; may be overwritten.
+            before: State before the update.
+            after: State after the update.
             slopes: Derivatives of the loss by `after`.
         """
 
@@ -87,13 +89,13 @@ def read_window(
     """Advance through a window, with gradients.
 
     Args:
-        cell: What becomes of the drive.
-        projected: The words' part of the drive, its last columns, (time, batch, columns); its type is that of
+        cell: The cell that updates the state.
+        projected: The words' part of the drive, its last columns, (time, batch, columns). Its type is that of
             all products.
-        weight: W, (rows, hidden), whose product with the state's first tensor makes the first columns of the
-            drive; None if the state has no part in it.
+        weight: W, (rows, hidden). Its product with the state's first tensor is the first columns of the
+            drive. None if the drive does not depend on the state.
         bias: Added to that product, (rows,), or None.
-        state: Before the window, float32, as is the state after it.
+        state: State before the window, float32 like the state after it.
 
     Returns:
         Outputs, (time, batch, hidden), and the state after the window.
@@ -104,7 +106,7 @@ def read_window(
 
 
 class _Window(torch.autograd.Function):
-    """The loop over a window, and its derivative from the last word to the first."""
+    """The loop over a window, and its gradient from the last word to the first."""
 
     @staticmethod
     def forward(
@@ -115,10 +117,10 @@ class _Window(torch.autograd.Function):
         rows = 0 if weight is None else len(weight)
         matrix = None if weight is None else weight.to(low)
         added = None if bias is None else bias.to(low)
-        # The state before each word, as the products read it.
+        # The state before each word, in the type of the products.
         recalled = state[0].new_empty((len(projected), *state[0].shape), dtype=low)
         drives = state[0].new_empty((len(projected), len(state[0]), cell.drive_size))
-        alone = cell.drive_size - projected.shape[2]  # columns that the state alone feeds
+        alone = cell.drive_size - projected.shape[2]  # columns that depend only on the state
         drives[..., :alone] = 0
         states = [state]
         for word, drive, recall in zip(projected, drives, recalled, strict=True):
@@ -159,7 +161,7 @@ class _Window(torch.autograd.Function):
 
 
 class Kernels:
-    """The element-wise part of a cell's loop, compiled: a word is then one product and a kernel or a few."""
+    """The compiled element-wise part of a cell's loop; a word is one product and a few kernels."""
 
     def __init__(self, cell: Recurrence) -> None:
         def advance(word: Tensor, product: Tensor | None, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
@@ -174,9 +176,9 @@ class Kernels:
             at: tuple[Tensor, Tensors, Tensors], slopes: Tensors, output: Tensor, product: Tensor | None,
             totals: Tensors, low: torch.dtype,
         ) -> tuple[Tensor, Tensors, Tensors]:  # fmt: skip
-            """Return derivatives by the drive, in the type of the products, by the state, by the parameters.
+            """Return derivatives by the drive (in the products' type), by the state and by the parameters.
 
-            What the loss owes to the new state came by its own way, by the output and by the next product.
+            Derivatives by the new state's first tensor also come from the output and from the next product.
             """
             drive, before, after = at
             first, *others = slopes
@@ -191,8 +193,8 @@ class Kernels:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function for the shapes of one training.
 
-    Torch keeps what it compiled with the function's code, and gives up on code that it compiled often: here
-    the code of each cell is its own. Random numbers stay those of plain operations.
+    Torch stores compiled code with the function's code object, and gives up after many compilations. So each
+    cell gets a copy of the code object. Random numbers are those of plain operations.
     """
     plain = cast("FunctionType", function)
     copied = FunctionType(plain.__code__.replace(), plain.__globals__, closure=plain.__closure__)
@@ -200,7 +202,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _FusedWindow(torch.autograd.Function):
-    """As `_Window`, by a cell's kernels."""
+    """The loop of `_Window`, with a cell's kernels."""
 
     @staticmethod
     def forward(
@@ -230,7 +232,7 @@ class _FusedWindow(torch.autograd.Function):
         assert cell.kernels is not None, "no kernels"
         rows = 0 if matrix is None else len(matrix)
         outputs = outputs.contiguous()
-        # What the word after the last has: nothing.
+        # After the last word, there is no product.
         product = None if matrix is None else torch.zeros_like(ctx.recalled[0])
         totals = tuple(torch.zeros_like(parameter) for parameter in cell.update_parameters)
         by_drives: list[Tensor] = []
@@ -256,24 +258,25 @@ class _FusedWindow(torch.autograd.Function):
 def column_sums(matrix: Tensor) -> Tensor:
     """Add up the rows of a matrix in a narrow type, (rows, columns) to (columns,).
 
-    As a product, because its sums are in float32; `Tensor.sum` would first copy the matrix into a wider type.
+    A product with ones has float32 sums; `Tensor.sum` would first copy the matrix into a wider type.
     """
     return matrix.new_ones(1, len(matrix)).mm(matrix)[0]
 
 
 def tanh_(x: Tensor) -> Tensor:
-    """Hyperbolic tangent in place, as 2 σ(2x) - 1: torch's own took ten times as long on an AMD processor.
+    """Compute tanh in place, as 2 σ(2x) - 1; torch's function took ten times as long on an AMD processor.
 
-    Its absolute error is that of a float, 1e-7; the relative one is larger near 0: it serves gradients alone.
+    The absolute error is that of a float, 1e-7. Near 0, the relative error is larger, so it is only for
+    gradients.
     """
     return x.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
 def thinned(x: Tensor, share: float) -> Tensor:
-    """Drop a share of a tensor's entries and scale up the others, as dropout does.
+    """Drop a share of a tensor's entries and scale up the others, like dropout.
 
-    Torch draws each entry by itself on a CPU, which takes up to a tenth of a whole training step. Here four
-    entries share 64 random bits, so that the share is met to 1/65,536.
+    On a CPU, torch draws each entry separately, which takes up to a tenth of a training step. Here, four
+    entries share 64 random bits, so the share has a resolution of 1/65,536.
     """
     kept = round((1 - share) * 2**16)
     bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
