@@ -1,4 +1,4 @@
-"""Read trees from files in CoNLL-U; each mistake is named by its line."""
+"""Read trees from CoNLL-U files; error messages give the line."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _COLUMNS = 10
 class Tree:
     """A sentence of a treebank."""
 
-    words: Sequence[Word]  # of `don't` or `du` the parts, and nothing that is not written
-    # What is written: a text, whether a space follows, and the words it is of, from and up to.
+    words: Sequence[Word]  # syntactic words: the parts of `don't` or `du`; no empty nodes
+    # Written tokens: text, whether a space follows, and the words of the token (first, end).
     pieces: Sequence[tuple[str, bool, int, int]]
-    name: str  # where it has none, the file and its line
-    document: str  # the document's name, or what comes before the last `-` of its own
-    genre: str | None  # where the treebank says it
+    name: str  # its sent_id, or its file and line
+    document: str  # name of the document, or its sent_id up to the last `-`
+    genre: str | None  # if the treebank states it
 
     def text(self, changed: int | None = None, form: str = "") -> str:
-        """Return the sentence as in the treebank, with one of its words changed; no space follows *un'*."""
+        """Return the sentence as written, with one word changed if given; no space follows *un'*."""
         parts = [
             (form + " " * (space and not is_elided(form)) if changed == first else text + " " * space)
             for text, space, first, _ in self.pieces
@@ -41,14 +41,14 @@ class Tree:
         return "".join(parts).strip()
 
     def tokens(self, changed: int | None = None, form: str = "") -> str:
-        """Write the tokens with spaces between, one of the words changed, which is written by itself."""
+        """Return the tokens with spaces between; a changed word must be a separate token."""
         written, places = as_written(self.words, self.contracted())
         if changed is not None:
             written[places[changed]] = "_".join(form.split())
         return " ".join(written)
 
     def contracted(self) -> list[tuple[int, int, str]]:
-        """Return the words that are written as others: from, up to, and the text; *don't* is *do n't*."""
+        """Return tokens whose text differs from their words, such as *don't*: first word, end, and text."""
         return [
             (first, end, text)
             for text, _, first, end in self.pieces
@@ -56,7 +56,7 @@ class Tree:
         ]
 
     def stands_alone(self, position: int) -> bool:
-        """Check whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
+        """Check whether a word is written separately: not in *zum*, and not attached as *l'* in *l'eau*."""
         at = next((at for at, piece in enumerate(self.pieces) if piece[2:] == (position, position + 1)), None)
         if at is None:
             return False
@@ -68,7 +68,7 @@ class Tree:
 def as_written(
     words: Sequence[Word], contracted: Sequence[tuple[int, int, str]]
 ) -> tuple[list[str], list[int]]:
-    """Return the tokens of a sentence as people write them, and the place of each syntactic word."""
+    """Return the written tokens of a sentence, and the index of the token of each syntactic word."""
     texts = {first: (end, text) for first, end, text in contracted}
     written: list[str] = []
     places: list[int] = []
@@ -82,7 +82,7 @@ def as_written(
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
-    """Read the sentences of a file in CoNLL-U; what is wrong is named by its line."""
+    """Read the sentences of a CoNLL-U file; errors give the line."""
     document: str | None = None
     genre: str | None = None
     for line, block in _blocks(path):
@@ -105,7 +105,7 @@ def read_trees(path: Path) -> Iterator[Tree]:
 
 
 def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
-    """Yield what is written: words, or the words that several syntactic words are written as."""
+    """Yield the written tokens: single words, and multiword tokens."""
     end = 0
     for token in tokens:
         number = token["id"]
@@ -119,7 +119,7 @@ def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each sentence, and the number of the first one; sentences count as rows."""
+    """Yield the lines of each sentence, and the number of its first line; each sentence counts as a row."""
     block: list[str] = []
     n_sentences, first, within = 0, 1, limits()
     for number, line in numbered_lines(path, rows=False):
@@ -139,18 +139,18 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
-    """Parse one sentence; a line that cannot be is named."""
+    """Parse one sentence; an error gives the invalid line."""
     try:
         from conllu import parse_token_and_metadata  # noqa: PLC0415 - an optional dependency
         from conllu.exceptions import ParseException  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise SuiteError('reading treebanks needs conllu: pip install "tseval[conllu]"') from None
-    written = 0  # the last word of the multiword token before a line
+    written = 0  # number of the last word of the latest multiword token
     for number, line in enumerate(block, first):
         written = _check_columns(f"{path}:{number}", line, written)
     try:
         tokens = parse_token_and_metadata("\n".join(block))
-    except (ParseException, ValueError):  # Python reads no number of thousands of digits
+    except (ParseException, ValueError):  # Python refuses to read a number with thousands of digits
         tokens = None
     for number, line in enumerate(block, first) if tokens is None else ():
         try:
@@ -168,9 +168,9 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
 
 
 def _check_columns(place: str, line: str, written: int) -> int:
-    """Check the columns of a line; return the number of the last word of which a line has the text.
+    """Check the columns of a line; return the number of the last word of the latest multiword token.
 
-    Words inside a multiword token may have `_` for their form, as in UD Turkish IMST: the token has the text.
+    Words inside a multiword token may have the form `_`, as in UD Turkish IMST: the token has the text.
     """
     if line.startswith("#"):
         return written
@@ -203,7 +203,7 @@ def _check_columns(place: str, line: str, written: int) -> int:
 
 
 def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
-    """Refuse words that are not numbered from 1, and heads that are no words."""
+    """Refuse words that are not numbered from 1, invalid heads, several roots, and cycles."""
     words = [(line, token) for line, token in zip(lines, tokens, strict=True) if isinstance(token["id"], int)]
     for expected, (line, token) in enumerate(words, 1):
         if token["id"] != expected:

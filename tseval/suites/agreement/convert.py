@@ -43,11 +43,12 @@ SOURCES = {
 def convert(
     files: Sequence[Path], shares: Shares, source: str | None = None, frequent: Frequent | None = None
 ) -> tuple[pa.Table, Tally]:
-    """Find the agreement examples of files of one kind, which their content tells, and count what was read.
+    """Make a table of agreement examples from files of one kind, and count what was read.
 
-    They are treebanks in CoNLL-U; tables of Linzen et al. 2016; or texts with gold files beside them, and may
-    be compressed. Without a source each is one called like its file. In treebanks, Penn tags may replace
-    words that are not frequent. The examples are as `read_examples` gives them, each verb of a sentence once.
+    The files are treebanks in CoNLL-U, tables of Linzen et al. 2016, or texts with gold files; all may be
+    compressed. The content shows the kind. `source` names the source; by default it is the name of each file.
+    `frequent` replaces rare words of treebanks by Penn tags. The table has the format of `read_examples`,
+    with each verb of a sentence once.
     """
     kinds = [_kind(file) for file in files]
     for file, kind in zip(files, kinds, strict=True):
@@ -82,7 +83,7 @@ def convert(
 
 
 def _kind(path: Path) -> str:
-    """Return the kind of a file by its beginning; a treebank also by its name, for messages on its lines."""
+    """Return the kind of a file by its first line. The name shows a treebank too, for better messages."""
     name = bare_name(path)
     if name.endswith(".text"):
         return "pairs"
@@ -108,7 +109,7 @@ def _from_treebanks(
     named: Sequence[tuple[Path, str]], shares: Shares, frequent: Frequent | None, tally: Tally
 ) -> Iterator[Example]:
     forms, files = SeenForms("treebank", "Number"), [file for file, _ in named]
-    for file in files:  # the verbs whose opposite forms no rule gives
+    for file in files:  # collect attested verb forms, which replace rules in treebanks without Penn tags
         for sentence in takewhile(lambda sentence: not sentence.penn, read_treebank(file)):
             for word in sentence.words:
                 if word.verb is not None:

@@ -1,4 +1,4 @@
-"""The other number of an English verb form, and the number that a pair of forms tells."""
+"""The other number of an English verb form, and the number that a pair of forms shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tseval.suites.agreement.examples import PLURAL, SINGULAR
 from tseval.suites.agreement.forms import with_capitals
 from tseval.suites.inflection import IRREGULAR, add_s, remove_s
 
-# A clitic `'s` is `has` or `is` by its lemma.
+# The lemma decides whether a clitic `'s` is `has` or `is`.
 CLITICS = {("'s", "have"): "'ve", ("’s", "have"): "’ve", ("'s", "be"): "'re", ("’s", "be"): "’re"}
 # Penn tags replace rare words in Linzen's table.
 TAGS = {"VBZ": "VBP", "VBP": "VBZ"}
@@ -15,11 +15,11 @@ _SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve
 
 
 def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:
-    """Return the form of the other number, and how it was found; None where that is not sure.
+    """Return the form of the other number and its origin; None if the form is uncertain.
 
-    Where the source gives a lemma, a singular form that is not the regular one of its lemma has no sure
-    opposite, nor has a plural one that is not its lemma. The other form takes over the capitals; it was found
-    by `table` (be, have, do and their short forms), `lemma`, or `rule`.
+    If there is a lemma, a singular form is uncertain unless it is regular, and a plural form unless it is the
+    lemma. The other form gets the same capitals. The origin is `table` (be, have, do and their short forms),
+    `lemma` or `rule`.
     """
     lower, other = form.lower(), None
     base = None if lemma is None else lemma.lower()
@@ -38,7 +38,7 @@ def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str
 
 
 def number_of(form: str, opposite: str) -> str | None:
-    """Return the number of a form by the other form of the same verb; None where the two do not tell."""
+    """Return the number of a form, given the other form of the verb; None if the two do not show it."""
     for singular, plural, number in ((form, opposite, SINGULAR), (opposite, form, PLURAL)):
         if IRREGULAR.get(singular) == plural or plural in {remove_s(singular), singular.removesuffix("s")}:
             return number if singular != plural else None

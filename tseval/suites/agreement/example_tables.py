@@ -1,6 +1,6 @@
-"""Tables of agreement examples: read and checked, and written.
+"""Read, check and write tables of agreement examples.
 
-One row is one example. A table is Parquet or tab-separated text, where quotes are ordinary characters.
+Each row is one example. A table is Parquet or tab-separated text, in which quotes are ordinary characters.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def read_examples(path: Path) -> pa.Table:
     """Read and check a table of examples: `.parquet`, or `.tsv` with a header and no quoting, also `.gz`.
 
-    One row per example. The columns of `NEEDED_COLUMNS` are there; those of the other `EXAMPLE_COLUMNS`
-    that the file fills; no others. `n_non_attractors` is worked out where the file counts the nouns.
+    The result has one row per example. Its columns are all `NEEDED_COLUMNS`, and the other `EXAMPLE_COLUMNS`
+    that the file fills. `n_non_attractors` is computed if the file counts nouns.
     """
     table, place = _read_parquet(path) if path.name.endswith(".parquet") else _read_tsv(path)
     if not table.num_rows:
@@ -115,7 +115,7 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
 
 
 def _check_words(table: pa.Table, place: Place) -> None:
-    """Check every row against its sentence: the forms are at the stated positions."""
+    """Check that each row's forms are at the stated positions of its sentence."""
     words = [sentence.split() for sentence in column_values(table, "sentence")]
     for which in ("subj", "verb"):
         if not {f"{which}_index", f"{which}_form"} <= set(table.column_names):
@@ -148,7 +148,7 @@ def column_values(table: pa.Table, name: str) -> list[Any]:
 
 
 def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
-    """Count the intervening nouns of the subject's number where the file counts the others."""
+    """Add the number of intervening nouns with the subject's number, if the file has the other counts."""
     if not {"n_intervening", "n_attractors"} <= set(table.column_names):
         return table
     rest = pc.subtract(table["n_intervening"], table["n_attractors"])
@@ -163,13 +163,13 @@ def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
 
 
 def write_examples(table: pa.Table, path: Path) -> None:
-    """Write a table of examples, as its ending says: `.parquet`, `.tsv` or `.tsv.gz`."""
+    """Write a table of examples in the format of its ending: `.parquet`, `.tsv` or `.tsv.gz`."""
     write_as_named(table, path, _as_tsv)
 
 
 def _as_tsv(table: pa.Table) -> bytes:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    # There is no quoting, so what would end a cell becomes a space.
+    # There is no quoting, so characters that would end a cell become spaces.
     ends = dict.fromkeys(map(ord, "\t\n\r"), " ")
     cells = (table.column_names, *((str(value).translate(ends) for value in row) for row in rows))
     return "".join("\t".join(row) + "\n" for row in cells).encode()

@@ -1,4 +1,4 @@
-"""The forms of words that treebanks have, and the choice of a form with another value of a feature."""
+"""Collect the word forms of treebanks, and choose a form with another value of a feature."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SEVERAL = "several other forms are equally frequent"
 SAME = "the other form has the same letters"
 AMBIGUOUS = "the other form also has the first's features"
 EUPHONY = "the form depends on the neighbouring sounds"
-UNWRITTEN = "_"  # the form of a word inside a multiword token, of which the treebank gives the token alone
+UNWRITTEN = "_"  # form of a word inside a multiword token, if the treebank has only the text of the token
 NEVER_SHARED = {"Typo", "Abbr"}
 Paradigm = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
 def _paradigm(word: Word, *changing: str) -> Paradigm | None:
-    """Return what forms share that differ in some features alone, the first of which they have."""
+    """Return the key of forms that differ only in these features; None without the first one or a lemma."""
     lemma = word.values.get(LEMMA)
     if lemma is None or changing[0] not in word.values:
         return None
@@ -37,16 +37,16 @@ def _paradigm(word: Word, *changing: str) -> Paradigm | None:
 
 @dataclass(slots=True)
 class SeenForms:
-    """The forms of a treebank by paradigm and by the value of the feature that is changed, in lower case."""
+    """The lower-case forms of a treebank, by paradigm and by value of the feature to change."""
 
     origin: str
     feature: str
-    elided: set[str] = field(default_factory=set)  # lemmas of which a form ends in an apostrophe: je, j'
+    elided: set[str] = field(default_factory=set)  # lemmas with a form that ends in an apostrophe: je, j'
     _seen: dict[Paradigm | None, dict[str, Counter[str]]] = field(default_factory=dict)
     _any_mood: dict[tuple[Paradigm | None, str], set[str]] = field(default_factory=dict)
 
     def add(self, word: Word) -> None:
-        """Note a word."""
+        """Add a word."""
         form = lowered(word.values[FORM])
         if form == UNWRITTEN:
             return
@@ -59,57 +59,57 @@ class SeenForms:
             self._any_mood.setdefault((_paradigm(word, self.feature, "Mood"), value), set()).add(form)
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
-        """Return the forms of a word's paradigm by value."""
+        """Return the forms of a word's paradigm, by value of the feature."""
         return self._seen.get(_paradigm(word, self.feature), {})
 
     def may_be(self, word: Word, form: str) -> bool:
-        """Check whether a form was seen with the word's value, in any mood: *gebe*, of *er* and *ich*."""
+        """Check whether a form occurs with the word's value, in any mood: *gebe* with *er* and with *ich*."""
         key = _paradigm(word, self.feature, "Mood"), word.values[self.feature]
         return form in self._any_mood.get(key, ())
 
     def lemmas(self) -> set[str]:
-        """Name the lemmas that have the feature."""
+        """Return the lemmas that have the feature."""
         return {paradigm[0] for paradigm in self._seen if paradigm}
 
 
 def lowered(form: str) -> str:
-    """Write a form in lower case; of a Turkish capital no dot is left beside the letter."""
+    """Return a form in lower case; a Turkish capital leaves no separate dot."""
     return form.lower().replace("i\u0307", "i")
 
 
 def with_capitals(word: str, model: str) -> str:
-    """Write a word with the capitals of another."""
+    """Return a word with the capitals of another word."""
     if model.isupper() and len(model) > 1:
         return word.upper()
     return word.capitalize() if model[:1].isupper() else word
 
 
 def is_elided(form: str) -> bool:
-    """Check whether a form has lost its last sound before the next word: *l'*."""
+    """Check whether a form lacks its last sound because of the next word: *l'*."""
     return len(form) > 1 and form[-1] in "'’" and form[-2].isalpha()
 
 
 def sound_alike(first: str, second: str) -> bool:
-    """Check whether two forms begin alike for a word before them: both with a vowel, or an h, or neither."""
+    """Check whether two forms begin alike for the preceding word: both with a vowel or h, or neither."""
     return len({normalize("NFD", form)[:1].lower() in "aeiouyh" for form in (first, second)}) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class OtherForm:
-    """A form with another value of the changed feature; several values that share it are joined by `|`."""
+    """A form with another value of the changed feature; several values of the form are joined by `|`."""
 
     value: str
     form: str
     origin: str
-    may_be: frozenset[str] = frozenset()  # all values that the form may have here, if that was looked at
+    may_be: frozenset[str] = frozenset()  # all values that the form may have here, if they were computed
 
 
 def other_forms(
     word: Word, before: str, feature: str, wanted: str | None, tables: Sequence[SeenForms | ListedForms]
 ) -> tuple[list[OtherForm], str | None]:
-    """Return the forms of a word with other values, or the wanted one, or say why none is sure.
+    """Return the forms of a word with other values, or with the wanted one, or else a reason for none.
 
-    `before` is the lemma of the word before it.
+    `before` is the lemma of the preceding word.
     """
     value_of_word, form = word.values[feature], word.values[FORM]
     known = [(table.origin, table.of(word)) for table in tables]

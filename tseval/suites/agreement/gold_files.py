@@ -1,4 +1,4 @@
-"""Read a `.text` file of sentences with its `.gold` file, which says which word is the verb."""
+"""Read `.text` files of sentences with their `.gold` files, which give the position of the verb."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A verb in a sentence of `NAME.text`, as `NAME.gold` tells."""
+    """A verb in a sentence of `NAME.text`, as described in `NAME.gold`."""
 
     place: str  # `file:line` of the gold file
     words: Sequence[str]  # the whole sentence
-    position: int  # of the verb, from 0
-    right: str  # the verb as it stands there
-    wrong: str  # in the other number
-    attractors: int | None  # how many; None where the file says that it does not know
+    position: int  # position of the verb, from 0
+    right: str  # the verb form in the sentence
+    wrong: str  # the form in the other number
+    attractors: int | None  # number of attractors; None if the file does not state it
 
 
-# What the generator of Lakretz et al. 2019 writes for a number of attractors that it does not count.
+# The generator of Lakretz et al. 2019 writes this if it does not count attractors.
 UNKNOWN_ATTRACTORS = "-999"
 
 SAME_FORM = "right and wrong form are the same, or not of one verb"
@@ -39,14 +39,14 @@ END = "<eos>"
 
 
 def gold_of(text: Path) -> Path:
-    """Name the file that says which word of each sentence is the verb."""
+    """Return the path of the `.gold` file of a `.text` file."""
     return text.with_name(text.name.replace(".text", ".gold", 1))
 
 
 def read_targets(text: Path) -> Iterator[Target]:
-    """Read `NAME.text` with `NAME.gold` beside it: position of the verb, right form, wrong form, attractors.
+    """Read `NAME.text` and `NAME.gold`: position of the verb, right form, wrong form, attractors.
 
-    The forms are lower-cased as the text is; four of the published ones are not.
+    The forms are converted to lower case like the text; four of the published forms are not in lower case.
     """
     sentences, gold = list(read_lines(text)), list(read_lines(gold_of(text)))
     if len(sentences) != len(gold):
@@ -72,7 +72,7 @@ def read_targets(text: Path) -> Iterator[Target]:
 
 
 def read_target_pairs(path: Path, source: str, shares: Shares, tally: Tally) -> Iterator[Example]:
-    """Read `NAME.text` with `NAME.gold` beside it."""
+    """Read examples from `NAME.text` and `NAME.gold`."""
     for target in read_targets(path):
         if target.attractors is None:
             raise SuiteError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.summary import Tally
 
 
-# The columns that are read of `agr_50_mostcommon_10K.tsv`; it has more.
+# The columns of `agr_50_mostcommon_10K.tsv` that tseval reads; the file has more.
 WHOLE_NUMBERS = ("subj_index", "verb_index", "n_intervening", "n_diff_intervening")
 PUBLISHED_COLUMNS = ("sentence", "subj_pos", "verb_pos", "last_intervening", *WHOLE_NUMBERS)
 
@@ -28,8 +28,8 @@ PUBLISHED_COLUMNS = ("sentence", "subj_pos", "verb_pos", "last_intervening", *WH
 def read_linzen_table(path: Path, source: str, shares: Shares, tally: Tally) -> Iterator[Example]:
     """Read the table of Linzen et al. 2016, line by line.
 
-    Positions in it count from 1. Its column `sentence`, which is read, has tags instead of rare words, verbs
-    too: the opposite of `VBZ` is `VBP`. It is quoted as CSV.
+    Its positions count from 1. In the column `sentence`, tags replace rare words, including verbs: the
+    opposite of `VBZ` is `VBP`. The table is quoted as CSV.
     """
     for place, row in read_table(path, quotes=True):
         tally.n_sentences += 1

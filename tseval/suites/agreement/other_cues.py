@@ -1,4 +1,4 @@
-"""Other words of a sentence that show the right value: *sono stati liberate* keeps *stati*."""
+"""Count further words of a sentence that show the right value: *sono stati liberate* keeps *stati*."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OF_A_PREDICATE = {"aux", "cop"}
 
 
 def count_cues(words: Sequence[Word], target: int, feature: str, controller: int, their_feature: str) -> int:
-    """Count the words that agree with a controller as the changed word does.
+    """Count further words that agree with the controller of the changed word.
 
-    They are the determiners and adjectives of the controller, its predicate, and the auxiliaries and the
-    copula of the predicate.
+    These are determiners and adjectives of the controller, its predicate, and auxiliaries and the copula of
+    the predicate.
     """
     value, head = words[controller].values.get(their_feature), words[controller].head
     return sum(

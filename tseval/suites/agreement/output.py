@@ -1,4 +1,4 @@
-"""Write tables of examples and of pairs: Parquet, or text with tabs between cells, compressed or not."""
+"""Write tables of examples and pairs: Parquet, or tab-separated text, compressed or not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_new_file(output: Path, endings: Sequence[str], file_kind: str, resume: bool = False) -> None:
-    """Refuse to write a file where one cannot be written, or must not."""
+    """Refuse an output file that has a wrong ending, has no folder, or exists already."""
     if not output.name.endswith(tuple(endings)):
         raise SuiteError(
             f"{output}: the name of a {file_kind} must end in {' or '.join(endings)}.\n  Change the name "
@@ -34,11 +34,11 @@ def check_new_file(output: Path, endings: Sequence[str], file_kind: str, resume:
 
 
 def write_as_named(table: pa.Table, path: Path, as_text: Callable[[pa.Table], bytes]) -> None:
-    """Write a table as its ending says: parquet, or else as a text, which `.gz` compresses."""
+    """Write a table in the format of its ending: Parquet, or text, which `.gz` compresses."""
     if path.name.endswith(".parquet"):
         write_whole(path, lambda file: pq.write_table(table, file))
     elif path.name.endswith(".gz"):
-        # Without a time stamp: the same rows give the same bytes.
+        # No time stamp, so that the same rows give the same bytes.
         write_whole(path, gzip.compress(as_text(table), mtime=0))
     else:
         write_whole(path, as_text(table))

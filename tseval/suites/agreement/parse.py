@@ -1,8 +1,8 @@
-"""Text to trees: sentences through a dependency parser, written in CoNLL-U, block by block.
+"""Parse text to trees with a dependency parser, and write them in CoNLL-U, block by block.
 
-So a kill costs one block and changes no byte. While the file grows, it is called FILE.partial, and
-FILE.resume says how far it is. Blocks are parsed one by one: what the parser computes together is the same
-however often it was stopped.
+An interrupted parse loses at most one block and can be resumed without changing any byte. The growing file is
+called FILE.partial; FILE.resume records the progress. Each block is parsed separately, so interruptions do
+not change which sentences the parser computes together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-# Labels of ClearNLP, which spaCy's English parsers give, as Universal Dependencies call them.
+# Relations of ClearNLP, which spaCy's English parsers use, and their names in Universal Dependencies.
 RENAMED = {
     "ROOT": "root",
     "nsubjpass": "nsubj:pass",
@@ -41,20 +41,20 @@ RENAMED = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedWord:
-    """A word of a tree; what the parser does not say is an empty text."""
+    """A word of a tree; a value that the parser does not give is an empty text."""
 
     form: str
     lemma: str
     pos: str  # part of speech
-    tag: str  # in the treebank's own tag set; of spaCy's English parsers, Penn's
+    tag: str  # in the treebank's own tag set; Penn tags in spaCy's English parsers
     features: str  # such as `Number=Plur|Tense=Pres`
     head: int  # position in the sentence, from 0; a root is its own head
-    relation: str  # to its head, as the parser calls it
-    glued: bool = False  # no space follows it in running text
+    relation: str  # relation to its head, as the parser calls it
+    glued: bool = False  # whether no space follows it in running text
 
 
 def is_tree(heads: Sequence[int]) -> bool:
-    """Check whether words hang together under one root, which is its own head.
+    """Check whether all words are connected under one root, which is its own head.
 
     >>> is_tree([1, 1, 1]), is_tree([0, 1]), is_tree([0, 2, 1]), is_tree([])
     (True, False, False, False)
@@ -63,13 +63,13 @@ def is_tree(heads: Sequence[int]) -> bool:
     if len(roots) != 1 or not all(0 <= head < len(heads) for head in heads):
         return False
     above = list(heads)
-    for _ in range(len(heads).bit_length()):  # twice as far up each time, to beyond where a root can be
+    for _ in range(len(heads).bit_length()):  # each step doubles the distance, until past any possible root
         above = [above[word] for word in above]
     return set(above) == roots
 
 
 def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:
-    """Write a sentence: its comments, a line for each word, a blank line."""
+    """Return a sentence in CoNLL-U: its comments, a line for each word, a blank line."""
     lines = [f"# {comment}" for comment in comments]
     for position, word in enumerate(words):
         head = 0 if word.head == position else word.head + 1
@@ -81,17 +81,17 @@ def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Write a cell: what is not known is `_`, and nothing in it may look like the end of a cell."""
+    """Return the text of a cell: `_` if unknown, without characters that could end the cell."""
     return "_".join(text.split()) or "_"
 
 
-# What a pipeline may hold that no tree needs.
+# Components of a pipeline that are not needed for trees.
 _UNUSED = ("ner", "entity_linker", "entity_ruler", "span_ruler", "spancat", "textcat", "textcat_multilabel")
 _BATCH = 256  # sentences computed at once
 
 
 class Parser:
-    """A parser of spaCy: a pipeline as `spacy.load` gives it. Its name says what its trees depend on."""
+    """A spaCy pipeline with a parser. Its name states everything that the trees depend on."""
 
     def __init__(self, pipeline: Any, version: str) -> None:
         self._pipeline = pipeline
@@ -101,9 +101,10 @@ class Parser:
     def parse(
         self, lines: Iterable[tuple[int, str]], tokenised: bool
     ) -> Iterator[tuple[int, list[list[ParsedWord]]]]:
-        """Parse lines with their numbers, many at once: give for each line its number and its sentences.
+        """Parse numbered lines, many at once; yield the number and the sentences of each line.
 
-        A line of a tokenised text is one sentence, with its words between spaces; else the parser finds both.
+        A line of a tokenised text is one sentence, with spaces between words. In other texts the parser finds
+        sentences and words.
         """
         make = self._given if tokenised else self._found
         documents = ((make(line), number) for number, line in lines)
@@ -112,21 +113,21 @@ class Parser:
             yield number, [_words(sentence, tokenised) for sentence in sentences]
 
     def _given(self, line: str) -> Any:
-        """Keep the words, and the line as one sentence: the parser may not split it."""
+        """Return a document with the given words as one sentence, which the parser may not split."""
         from spacy.tokens import Doc  # noqa: PLC0415 - an optional dependency
 
         words = line.split()
         return Doc(self._pipeline.vocab, words=words, sent_starts=[True] + [False] * (len(words) - 1))
 
     def _found(self, line: str) -> Any:
-        """Find the words; single spaces, since several of them become words of their own."""
+        """Return a document of spaCy's words; repeated spaces are removed, as they would be words."""
         text = " ".join(line.split())
-        self._pipeline.max_length = max(self._pipeline.max_length, len(text))  # held to our limits before
+        self._pipeline.max_length = max(self._pipeline.max_length, len(text))  # checked before by tseval
         return self._pipeline.make_doc(text)
 
 
 def _words(sentence: Any, tokenised: bool) -> list[ParsedWord]:
-    """Add a sentence, with its positions."""
+    """Return the words of a sentence; heads are positions in the sentence."""
     first: int = sentence.start
     return [
         ParsedWord(
@@ -138,7 +139,7 @@ def _words(sentence: Any, tokenised: bool) -> list[ParsedWord]:
 
 
 def open_parser(name: str) -> Parser:
-    """Open a parser of spaCy: an installed package, or a folder."""
+    """Open a spaCy parser: an installed package, or a folder."""
     try:
         import spacy  # noqa: PLC0415 - an optional dependency, slow to import
     except ImportError:
@@ -173,13 +174,13 @@ _GLUED = re.compile(r"[^\s.!?][.!?][\"')\]”’]*$")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that is to be parsed, looked through from beginning to end."""
+    """A text to be parsed that was read and checked once."""
 
     path: Path
-    tokenised: bool  # a line is one sentence, with its words between spaces
+    tokenised: bool  # whether each line is one sentence, with spaces between words
     sha256: str
-    n_lines: int  # or sentences of a treebank, that are not blank
-    n_glued: int  # those of them whose last word has its full stop on it
+    n_lines: int  # number of lines that are not blank, or of a treebank's sentences
+    n_glued: int  # how many of them end in a word with an attached full stop
 
     @property
     def name(self) -> str:
@@ -193,15 +194,16 @@ class Text:
         return bare.rpartition(".")[0] or bare
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Return the lines that are not blank, with their numbers."""
+        """Yield the lines that are not blank, with their numbers."""
         return _lines(self.path)
 
 
 def open_source_text(path: Path, tokenised: bool) -> Text:
-    """Read a text once, so that its errors are known before hours of parsing.
+    """Read a text once, so that errors appear before hours of parsing.
 
-    It is running text; or, tokenised, one sentence a line with its words between spaces, or a treebank in
-    CoNLL-U (`.conllu`), of which the words are taken and the trees left. Each may be compressed (`.gz`).
+    The text is running text or tokenised. A tokenised text has one sentence per line with spaces between
+    words, or is a treebank in CoNLL-U (`.conllu`), of which only the words are used. `.gz` files are
+    decompressed.
     """
     if _is_treebank(path) and not tokenised:
         raise SuiteError(
@@ -245,7 +247,7 @@ def _sentences(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[i
                     f"{path}:{number}: this line has no word in column 2, as every line of CoNLL-U must "
                     f"have: {line[:60]!r}.\n  Write ten columns for each word, with tabs between them."
                 )
-            if cells[0].isdecimal():  # not 3-4, two words written as one, nor 3.1, a word that is not written
+            if cells[0].isdecimal():  # skips 3-4, a multiword token, and 3.1, an empty node
                 words.append("_".join(cells[1].split()))
         elif not line.strip() and words:
             n_sentences += 1
@@ -255,23 +257,23 @@ def _sentences(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[i
         yield n_sentences + 1, " ".join(words)
 
 
-BLOCK_LINES = 1000  # lines
+BLOCK_LINES = 1000
 
 
 @dataclass(slots=True)
 class Parsed:
-    """How far a text is parsed."""
+    """The progress of a parse."""
 
-    about: list[str]  # what the trees depend on: the comments at the head of the file
-    lines: int = 0  # of the text, done
+    about: list[str]  # everything that the trees depend on: the comments at the head of the file
+    lines: int = 0  # number of finished lines of the text
     size: int = 0  # bytes of the partial file that hold their trees
-    sentences: int = 0  # written
-    words: int = 0  # in these
+    sentences: int = 0  # number of written sentences
+    words: int = 0  # number of words in them
     left_out: int = 0  # sentences for which the parser gave no tree
 
 
 def check_trees_path(output: Path, resume: bool) -> None:
-    """Refuse what cannot be written, or must not be overwritten, before anything is read."""
+    """Refuse an invalid output path, or a file that must not be overwritten, before anything is read."""
     check_new_file(output, TREE_ENDINGS, "file of trees", resume)
     if _record(output).exists() and not resume:
         raise SuiteError(
@@ -283,10 +285,10 @@ def check_trees_path(output: Path, resume: bool) -> None:
 def parse_text(
     text: Text, output: Path, parser: Parser, progress: Callable[[int, int], None] | None = None
 ) -> Parsed | None:
-    """Write the trees of a text, or go on with it; a file that is complete is only looked at, and gives None.
+    """Write the trees of a text, or resume; if the file is complete, only check it and return None.
 
-    A sentence for which the parser gives no tree is left out and counted. Progress is in lines: done, and
-    all.
+    A sentence for which the parser gives no tree is left out and counted. `progress` gets the number of
+    finished lines and the number of all lines.
     """
     form = "one sentence a line" if text.tokenised else "running text"
     about = [
@@ -303,7 +305,7 @@ def parse_text(
         rest = islice(text.lines(), parsed.lines, None)
         while block := list(islice(rest, BLOCK_LINES)):
             content = "".join(_trees(block, text, parser, parsed)).encode()
-            # A block is a member of its own, without a time stamp: the same trees give the same bytes.
+            # Each block is a gzip member without a time stamp: the same trees give the same bytes.
             file.write(gzip.compress(content, mtime=0) if output.suffix == ".gz" else content)
             file.flush()
             os.fsync(file.fileno())
@@ -328,7 +330,7 @@ def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Par
             if not is_tree([word.head for word in words]):
                 parsed.left_out += 1
                 continue
-            # Up to the last hyphen it names the document: sentences of a line stay in one split.
+            # The part before the last hyphen is the document: sentences of a line stay in one split.
             running = "".join(word.form if word.glued else f"{word.form} " for word in words).rstrip()
             comments = [f"sent_id = {text.stem}-{number}-{n}", f"text = {running}"]
             if not parsed.sentences:
@@ -352,7 +354,7 @@ def _record(output: Path) -> Path:
 
 @contextmanager
 def _partial(output: Path) -> Iterator[IO[bytes]]:
-    """Open the file that grows, for this process alone."""
+    """Open the partial file and lock it for this process."""
     held = take_lock(_grown(output))
     if held is None:
         raise SuiteError(
@@ -364,7 +366,7 @@ def _partial(output: Path) -> Iterator[IO[bytes]]:
 
 
 def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
-    """Return how far a parse was, and leave nothing in the file but what was complete then."""
+    """Return the recorded progress of a parse, and cut the file back to it."""
     record = _record(output)
     parsed = Parsed(about)
     if record.exists():

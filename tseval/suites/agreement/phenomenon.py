@@ -1,4 +1,4 @@
-"""A phenomenon to look for in treebanks: the request, the feature to change and the word that governs it."""
+"""A phenomenon to find in treebanks: its request, the feature to change and the word that governs it."""
 
 from __future__ import annotations
 
@@ -20,49 +20,49 @@ PHENOMENA = Path(__file__).parent / "phenomena"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A feature of a word, and what becomes of it."""
+    """The change of one feature of a word."""
 
     feature: str
-    value: str | None  # that it gets; None for every other one
+    value: str | None  # the new value; None for every other value
     removed: bool  # the new form does not have the feature
 
 
 @dataclass(frozen=True, slots=True)
 class Phenomenon:
-    """What is looked for, what is changed, and what governs it."""
+    """A phenomenon: its requests, what is changed, and what governs the changed word."""
 
-    name: str  # of the cases (`determiner-noun-gender`)
-    title: str  # of the rows of a table
+    name: str  # name of the cases (`determiner-noun-gender`)
+    title: str  # name of the rows in the results table
     file: RequestFile
-    node: str  # whose word is changed
-    changes: tuple[Change, ...]  # all at once; the controller shares the first
-    controller: tuple[str, str] | None  # the node that the word depends on, and its feature, if there is one
-    governs: bool  # that node decides on the value without having it, as an adposition decides on a case
-    free: frozenset[str]  # features that the changed word as written may have otherwise in the sentence
-    controller_free: frozenset[str]  # and its controller
-    surroundings: bool  # the form depends on the determiner: German adjectives
-    never: frozenset[str]  # new values with which the word may stand by itself: nuorena, young
-    least: int  # how often a governor must be seen before it is known which values it takes
-    keeps_ending: bool  # the ending of the form says more than the features do: Basque verbs
+    node: str  # the node of the changed word
+    changes: tuple[Change, ...]  # made together; the controller shares the first feature
+    controller: tuple[str, str] | None  # the node that governs the word, and its feature, if any
+    governs: bool  # the controller requires the value without having it, as an adposition requires a case
+    free: frozenset[str]  # features in which the changed word may have another reading
+    controller_free: frozenset[str]  # features in which the controller may have another reading
+    surroundings: bool  # whether the form depends on the determiner: German adjectives
+    never: frozenset[str]  # new values with which the word may be independent: nuorena, young
+    least: int  # minimum number of occurrences of a governor, so that its values are known
+    keeps_ending: bool  # whether forms keep their ending, which shows more than the features: Basque verbs
 
     @property
     def feature(self) -> str:
-        """The feature that is changed, the first of several."""
+        """The feature that is changed; the first of several."""
         return self.changes[0].feature
 
     @property
     def value(self) -> str | None:
-        """The value that this feature gets; None for every other one."""
+        """The new value of this feature; None for every other value."""
         return self.changes[0].value
 
 
 def phenomena() -> list[str]:
-    """Name the phenomena that come with tseval."""
+    """Return the names of the phenomena that come with tseval."""
     return sorted(path.stem for path in PHENOMENA.glob("*.req"))
 
 
 def open_phenomenon(name: str, change: str | None = None, controller: str | None = None) -> Phenomenon:
-    """Open a phenomenon that comes with tseval; `change` and `controller` as for `read_phenomenon`."""
+    """Open a phenomenon that comes with tseval; for `change` and `controller` see `read_phenomenon`."""
     if name not in phenomena():
         raise SuiteError(
             f"there is no phenomenon with the name {name!r}.\n  {suggest(name, phenomena(), 'Phenomena')}"
@@ -73,14 +73,14 @@ def open_phenomenon(name: str, change: str | None = None, controller: str | None
 def read_phenomenon(
     text: str, name: str, place: str, change: str | None = None, controller: str | None = None
 ) -> Phenomenon:
-    """Read requests and say what is changed.
+    """Read the requests of a phenomenon, and what is changed.
 
     Args:
         text: The requests.
-        name: Of the cases.
-        place: Of the text, for messages.
-        change: `NODE.Feature` or `NODE.Feature=Value`; by default what the text says in `% change:`.
-        controller: A node; by default what `% controller:` says, or the node that shares the changed feature.
+        name: Name of the cases.
+        place: Name of the text in messages.
+        change: `NODE.Feature` or `NODE.Feature=Value`; the default is the comment `% change:` of the text.
+        controller: A node; the default is the comment `% controller:`, or the node that shares the feature.
     """
     file = read_request(text, place)
     if (stated := change or file.notes.get("change")) is None:
@@ -124,7 +124,7 @@ _CHANGE = re.compile(r"""(!?)([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(
 
 
 def _read_changes(stated: str) -> tuple[str, tuple[Change, ...]]:
-    """Read `V.Gender=Fem, !V.Animacy`: the node, and its features."""
+    """Read `V.Gender=Fem, !V.Animacy`: the node, and the changes of its features."""
     nodes, changes = list[str](), list[Change]()
     for part in stated.split(","):
         match = _CHANGE.fullmatch(part.strip())
@@ -150,7 +150,7 @@ def _read_changes(stated: str) -> tuple[str, tuple[Change, ...]]:
     return nodes[0], tuple(changes)
 
 
-# What words may be read as by default: all but the person, which pronouns fix.
+# Features that may differ between readings by default: all but the person, which pronouns determine.
 _FREE = frozenset(
     [
         "Number", "Gender", "Case", "Animacy", "Definite", "Mood", "Tense", "Aspect", "Degree",
@@ -162,7 +162,7 @@ _FREE = frozenset(
 def _read_free(
     stated: str | None, place: str, nodes: tuple[str, str | None]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Read `% readings: V.Mood, S.Number`: the features that the words, as written, may have otherwise."""
+    """Read `% readings: V.Mood, S.Number`: the features in which the words may have another reading."""
     if stated is None:
         return _FREE, _FREE
     free: dict[str | None, set[str]] = {node: set() for node in nodes}

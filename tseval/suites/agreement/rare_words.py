@@ -1,9 +1,10 @@
-"""Penn tags instead of rare words in examples, as in the training data of Linzen et al. 2016.
+"""Replace rare words of examples by Penn tags, as in the training data of Linzen et al. 2016.
 
-Source: TalLinzen/rnn_agreement, collect_agreement.py, by which their table was made: words are in lower
-case, the 10,000 most frequent ones of the corpus stay, every other one becomes its Penn tag, subject and verb
-too: NN and NNS, VBZ and VBP tell the number. The other form of VBZ is VBP. Departure: so it is where the verb
-stays and its other form is rare, which else would be known as the wrong one by being unknown.
+Source: TalLinzen/rnn_agreement, collect_agreement.py, which made their table. Words are in lower case; the
+10,000 most frequent words of the corpus stay, and every other word becomes its Penn tag. This includes
+subject and verb: NN and NNS, VBZ and VBP show the number. The opposite of VBZ is VBP. Departure: if the verb
+is frequent but its opposite is rare, the opposite is a tag too. Otherwise a model could recognise the wrong
+form because it is unknown.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Frequent:
-    """Which words stay."""
+    """The number of frequent words that stay, and the texts in which they are counted."""
 
-    n: int  # the most frequent ones, so many
-    texts: tuple[Path, ...] = ()  # counted in these, a sentence a line; none for the treebanks themselves
+    n: int  # number of words
+    texts: tuple[Path, ...] = ()  # texts with one sentence per line; empty to count in the treebanks
 
 
 def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
-    """Find the most frequent words, in lower case; among equally frequent ones the first by alphabet."""
+    """Return the most frequent words, in lower case; ties are broken alphabetically."""
     counts: Counter[str] = Counter()
     for text in frequent.texts:
         before = counts.total()
@@ -51,7 +52,7 @@ def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
 
 
 def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Example:
-    """Write an example of a sentence with tags instead of rare words; `kept` are in lower case."""
+    """Return an example with tags for rare words; `kept` holds frequent words in lower case."""
     if not sentence.penn:
         raise SuiteError(
             f"{example.source}: --frequent replaces rare words by Penn tags, but column 5 of this treebank "

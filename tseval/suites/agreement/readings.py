@@ -1,7 +1,7 @@
-"""What a form may be read as, and whether a sentence with a changed word is right in one of these readings.
+"""Find the possible readings of a form, and check whether a changed sentence is right in one of them.
 
-A form that is also right makes no minimal pair. Three sources say what a form may be: the treebanks, other
-lists of forms, and, for a word of which neither has a form, words of the same class: *firmy* is a genitive
+A form that is also right makes no minimal pair. The readings of a form come from the treebanks and from other
+lists of forms. If neither knows the word, they come from words of the same class: *firmy* is a genitive
 because other feminine nouns in *-my* have one form for both.
 """
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.unimorph import ListedForms
     from tseval.suites.agreement.word_list import Entry, WordList
 
-# The features in which words agree.
+# Features in which words agree.
 AGREEING = ("Number", "Gender", "Person", "Case", "Animacy", "Definite")
-# A reading of a form is taken for an error of the treebank below this share of a frequent form.
+# If a form occurs FREQUENT times or more, a reading below the share RARE counts as an annotation error.
 RARE, FREQUENT = 0.02, 40
-# Parts of speech of which each word has its own forms, so other words say little about a known one.
+# Parts of speech with idiosyncratic forms: other words predict little about a known word.
 CLOSED = frozenset(["AUX", "DET", "NUM", "PRON"])
-LIKELY = 0.2  # of the lemmas of a class that have one form in two readings
-SURELY = 0.8  # the same, if another form of this lemma is known for the reading: nach Hause, nach Haus
+LIKELY = 0.2  # needed share of a class's lemmas that have one form in both readings
+SURELY = 0.8  # needed share if another form of the lemma is known for the reading: nach Hause, nach Haus
 
 
 def compatible(one: str | None, other: str | None) -> bool:
-    """Check whether two values may agree; no value agrees with all, and `Fem,Masc` with both."""
+    """Check whether two values may agree; None agrees with every value, and `Fem,Masc` with both."""
     return one is None or other is None or bool({*one.split(",")} & {*other.split(",")})
 
 
 @dataclass(slots=True)
 class Readings:
-    """What forms may be read as, by all sources."""
+    """The possible readings of forms, from all sources."""
 
     lists: Sequence[WordList]
     tables: Sequence[ListedForms]
@@ -48,12 +48,12 @@ class Readings:
     def of_form(
         self, form: str, entry: Entry, seen_as: Reading, free: Collection[str], fixed: Mapping[str, str]
     ) -> list[Mapping[str, str]]:
-        """Return the readings of a form that differ from the features of a word in free features alone.
+        """Return the readings of a form that differ from the features of a word only in free features.
 
         Args:
-            form: In lower case.
+            form: A form in lower case.
             entry: The lemma and part of speech of the word.
-            seen_as: One reading that the form has.
+            seen_as: A known reading of the form.
             free: The features that may differ.
             fixed: The features of the word.
         """
@@ -92,7 +92,7 @@ class Readings:
                     yield dict(reading)
 
     def of_word(self, word: Word, free: Collection[str]) -> list[Mapping[str, str]]:
-        """Return the readings of a word as it stands in a sentence, itself first."""
+        """Return the readings of a word in its sentence; the annotated reading comes first."""
         reading = reading_of(word)
         return [
             dict(reading),
@@ -101,9 +101,9 @@ class Readings:
 
 
 def _is_incomplete(reading: Reading, other: Reading) -> bool:
-    """Check whether a reading is another without some features of agreement: a word that nobody annotated.
+    """Check whether a reading only lacks features of agreement that another has, as an incomplete annotation.
 
-    Spanish *municipio* has no Number twice and Number=Sing forty times. It is no plural.
+    Spanish *municipio* occurs twice without Number and forty times with Number=Sing. It is not a plural.
     """
     return {*reading} < {*other} and all(name in AGREEING for name, _ in {*other} - {*reading})
 
@@ -115,7 +115,7 @@ def _fits(reading: Mapping[str, str], free: Collection[str], fixed: Mapping[str,
 def may_agree(
     target: Mapping[str, str], feature: str, controller: Mapping[str, str], their_feature: str
 ) -> bool:
-    """Check whether two readings agree in the feature that is changed, and in all that both have."""
+    """Check whether two readings agree in the changed feature and in all features of agreement."""
     return compatible(target.get(feature), controller.get(their_feature)) and all(
         compatible(target.get(name), controller.get(name)) for name in AGREEING if name != feature
     )

@@ -1,4 +1,4 @@
-"""Read requests on trees from their text; what cannot be read is named with its line and column."""
+"""Read requests on trees from text; errors give line and column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Accepts = Callable[[str], bool]
 
-RELATION = "relation"  # what conditions on edges are called among those on features
+RELATION = "relation"  # name of the relation of an edge among the features in conditions
 
 _NAME = re.compile(r"[^\W\d]\w*'?")
 _FEATURE = re.compile(r"[^\W\d]\w*(?:\[\w+\])?")
@@ -29,7 +29,7 @@ _NOTE = re.compile(rf"%\s*({'|'.join(_NOTES)})\s*:\s*(.+?)\s*$", re.MULTILINE)
 _RULE = re.compile(r"%\s*rule\s*:\s*(.+?)\s*$", re.MULTILINE)
 _NEW = re.compile(r"%\s*new\s*:\s*(.+?)\s*$", re.MULTILINE)
 _SIGNS = re.compile(r"<=|>=|<>|=|<|>")
-# What Grew has and is not read here, by how it begins.
+# Parts of Grew's language that tseval does not read, by their beginning.
 _REFUSED = {
     r"global\b": "global",
     r"(?:package|rule|strat|commands?)\b": "rewriting",
@@ -44,10 +44,10 @@ _REFUSED = {
 
 
 def read_request(text: str, place: str) -> RequestFile:
-    """Read requests; `place` is what their text is called in messages."""
+    """Read requests; `place` is the name of their text in messages."""
     reader = _Reader(re.sub(r"%.*", lambda note: " " * len(note[0]), text), place)
     names = [(note.start(), note[1]) for note in _RULE.finditer(text)]
-    new = {note.start(): note for note in _NEW.finditer(text)}  # of rules that are not read yet
+    new = {note.start(): note for note in _NEW.finditer(text)}  # `% new:` comments without a rule so far
     requests, rules, clauses = list[Request](), list[Clause](), list[Clause]()
     pattern: Block | None = None
     while not reader.at_end():
@@ -83,11 +83,11 @@ def read_request(text: str, place: str) -> RequestFile:
 
 
 class _Reader:
-    """A text, and how far it is read."""
+    """A text with the current reading position."""
 
     def __init__(self, text: str, place: str) -> None:
         self.text, self.place, self.at = text, place, 0
-        self.last = 0  # where the block before ended
+        self.last = 0  # end of the previous block
 
     def skip(self) -> None:
         while self.at < len(self.text) and self.text[self.at].isspace():
@@ -99,7 +99,7 @@ class _Reader:
         return self.at == len(self.text)
 
     def take(self, what: re.Pattern[str] | str) -> re.Match[str] | None:
-        """Read on over what comes next, if it is that."""
+        """Move past a pattern or a text if it comes next; return the match or None."""
         before = self.at
         self.skip()
         pattern = re.compile(re.escape(what)) if isinstance(what, str) else what
@@ -135,7 +135,7 @@ class _Reader:
 
 
 def _read_clause_of_match(reader: _Reader, pattern: Block, wanted: bool, rule: str | None) -> Clause:
-    """Read what follows `with` or `without`: blocks with `or` between."""
+    """Read the blocks after `with` or `without`, with `or` between them."""
     blocks = [_read_wanted_block(reader, pattern)]
     while reader.take(re.compile(r"or\b")):
         blocks.append(_read_wanted_block(reader, pattern))
@@ -238,7 +238,7 @@ def _compare_numbers(left: float, sign: str, right: float) -> bool:
 
 
 def _read_distance(reader: _Reader, block: Block, signed: bool) -> None:
-    """Read `length(e) > 3` or `length(A, B) > 3`: how far apart words are; `delta` is signed."""
+    """Read the distance of two words, `length(e) > 3` or `length(A, B) > 3`; `delta` is signed."""
     at = reader.position()
     first = reader.need(_NAME, "an edge, such as e, or two nodes, such as V, S")[0]
     if reader.take(","):
@@ -257,7 +257,7 @@ def _read_distance(reader: _Reader, block: Block, signed: bool) -> None:
 
 
 def _read_edge_comparison(reader: _Reader, block: Block, edge: str) -> None:
-    """Read what follows `e.`: `label = nsubj|obj`, `1 = nsubj`, `label = f.label`, or `<>` for `=`."""
+    """Read the rest of `e.`: `label = nsubj|obj`, `1 = nsubj`, `label = f.label`, or `<>` for `=`."""
     part = reader.need(re.compile(r"label\b|1|2"), "label, 1 or 2")[0]
     same = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="
 
@@ -283,7 +283,7 @@ def _read_edge_comparison(reader: _Reader, block: Block, edge: str) -> None:
 
 
 def _feature(reader: _Reader) -> str:
-    """Read the name of a feature; one of a layer, `Number[abs]`, may be in quotation marks."""
+    """Read the name of a feature; a layered one, `Number[abs]`, may be in quotation marks."""
     if quoted := reader.take(_STRING):
         return quoted[1]
     return reader.need(_FEATURE, "a feature, such as Number, lemma or upos")[0]
@@ -303,7 +303,7 @@ def _read_features(reader: _Reader, block: Block, node: str) -> None:
 
 
 def _read_condition(reader: _Reader, block: Block, node: str, name: str) -> None:
-    """Read `=a|b`, `<>a`, `=re"..."` or nothing, which asks for any value."""
+    """Read `=a|b`, `<>a`, `=re"..."`, or nothing, which means any value."""
     sign = reader.take(re.compile(r"=|<>"))
     accepts: Accepts = bool
     wanted = sign is None or sign[0] == "="
@@ -316,7 +316,7 @@ def _read_condition(reader: _Reader, block: Block, node: str, name: str) -> None
 
 
 def _read_values(reader: _Reader, read: Callable[[_Reader], str]) -> tuple[Accepts, frozenset[str] | None]:
-    """Read `a|b` or `re"..."`: what tells if a text is one of them, and the values if they are listed."""
+    """Read `a|b` or `re"..."`: return a predicate, and the values if they are listed."""
     place = reader.at
     if reader.take(re.compile(r're(?=")')):
         text = reader.need(_STRING, 'an expression in quotation marks, re"..."')[1]
@@ -362,7 +362,7 @@ def _read_label(reader: _Reader) -> tuple[Accepts, frozenset[str] | None]:
 
 
 def _read_comparison(reader: _Reader, block: Block, node: str) -> None:
-    """Read what follows `node.`: `Feature = other.Feature`, `<>` for `=`, or a value."""
+    """Read the rest of `node.`: `Feature = other.Feature`, `<>` for `=`, or a value."""
     name = _feature(reader)
     at = reader.at
     same = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="

@@ -1,13 +1,12 @@
-"""Requests on trees: nodes, edges, order, shared features; the part of Grew's language that is written most.
+"""Requests on trees: nodes, edges, order and shared features, the most used part of Grew's language.
 
     pattern { D [upos=DET, Gender]; N [upos=NOUN]; N -[det]-> D; D.Gender = N.Gender }
     without { N -[1=conj]-> C }
 
-`request_reader.py` reads them. Source: Guillaume 2021, Graph Matching and Graph Rewriting: GREW tools for
+`request_reader.py` reads requests. Source: Guillaume 2021, Graph Matching and Graph Rewriting: GREW tools for
 corpus exploration, maintenance and conversion, EACL demonstrations. Departures: a file may hold several
-requests, one `pattern` after the other, and a word is taken by the first that matches; a block that a
-comment `% rule:` names holds for all of them; `or` between blocks; `corpus` asks for matches in the whole
-treebank.
+requests, one `pattern` after the other, and the first one that matches a word is used. A block that a comment
+`% rule:` names holds for all requests. `or` may join blocks. `corpus` requires matches in the whole treebank.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ from tseval.errors import SuiteError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    Condition = Callable[..., bool]  # of the words of a sentence, and the positions of its nodes
+    Condition = Callable[..., bool]  # arguments: the words of a sentence, the positions of its nodes
 
-# What every word has beside the features of column 6.
+# Values that every word has in addition to the features of column 6.
 FORM, LEMMA, UPOS, XPOS = "form", "lemma", "upos", "xpos"
 OWN = (FORM, LEMMA, UPOS, XPOS)
 NodeFeature = tuple[str, str]
-MOST_STEPS = 1_000_000  # of the search in one sentence, of patterns and of what refutes them together
-STEPS_TO_BEGIN, STEPS_A_SENTENCE = 2_000_000, 2_000  # on average over a treebank
+MOST_STEPS = 1_000_000  # steps of the search in one sentence, including `with` and `without`
+STEPS_TO_BEGIN, STEPS_A_SENTENCE = 2_000_000, 2_000  # total steps in a treebank: a start, plus per sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """A syntactic word of a tree."""
 
-    values: Mapping[str, str]  # `form`, `lemma`, `upos`, `xpos` where it has them; the features of column 6
+    values: Mapping[str, str]  # `form`, `lemma`, `upos`, `xpos` if present, and the features of column 6
     head: int | None  # position of its head, from 0; None for the root
-    relation: str  # to its head, with subtype (`nsubj:pass`)
+    relation: str  # relation to its head, with subtype (`nsubj:pass`)
 
     @property
     def form(self) -> str:
-        """The word as written; white space inside it is `_`."""
+        """The word as written; spaces inside it become `_`."""
         return "_".join(self.values[FORM].split())
 
     @property
@@ -55,23 +54,23 @@ class Block:
     """The content of the braces of `pattern`, `with` or `without`."""
 
     nodes: list[str] = field(default_factory=list)  # in the order in which they are named
-    # Nodes, and what has to hold of the words at their positions.
+    # Nodes, and a condition on the words at their positions.
     conditions: list[tuple[tuple[str, ...], Condition]] = field(default_factory=list)
     edges: list[tuple[str, str]] = field(
         default_factory=list
     )  # heads and dependents: they shorten the search
-    named_edges: dict[str, tuple[str, str]] = field(default_factory=dict)  # to their heads and dependents
-    shared: list[tuple[NodeFeature, NodeFeature]] = field(default_factory=list)  # that have to be the same
-    needs: set[str] = field(default_factory=set)  # features that some word has to have
-    # Features, or `relation`, and the values of which some word has to have one.
+    named_edges: dict[str, tuple[str, str]] = field(default_factory=dict)  # name to head and dependent
+    shared: list[tuple[NodeFeature, NodeFeature]] = field(default_factory=list)  # features that must be equal
+    needs: set[str] = field(default_factory=set)  # features that some word must have
+    # Features, or `relation`, with values: some word must have one of the values.
     values: list[tuple[str, frozenset[str]]] = field(default_factory=list)
-    # Of each node, the conditions on it alone, and those on others too.
+    # For each node: the conditions on it alone, and those on it and other nodes.
     _on: dict[str, tuple[list[Condition], list[tuple[tuple[str, ...], Condition]]]] = field(
         default_factory=dict
     )
 
     def ask(self, condition: Condition, *nodes: str) -> None:
-        """Add a condition on nodes, which may be new."""
+        """Add a condition on nodes, and the nodes that are new."""
         self.nodes += [node for node in dict.fromkeys(nodes) if node not in self.nodes]
         self.conditions.append((nodes, condition))
         for node in dict.fromkeys(nodes):
@@ -86,7 +85,7 @@ class Block:
         return all(condition(words, position) for condition in self._on.get(node, ([], []))[0])
 
     def fits(self, words: Sequence[Word], match: Mapping[str, int], node: str) -> bool:
-        """Check the conditions on a node and on others that have a place."""
+        """Check the joint conditions on a node and on other nodes that already have a position."""
         return all(
             condition(words, *[match[name] for name in nodes])
             for nodes, condition in self._on.get(node, ([], []))[1]
@@ -96,21 +95,21 @@ class Block:
 
 @dataclass(slots=True)
 class Effort:
-    """Counts the steps of a search, in one sentence and in all so far."""
+    """A counter of search steps, in one sentence and in all sentences so far."""
 
     allowed: int = STEPS_TO_BEGIN
     steps: int = 0  # in this sentence
 
     def begin(self) -> None:
-        """Begin a sentence."""
+        """Start a new sentence."""
         self.allowed += STEPS_A_SENTENCE - self.steps
         self.steps = 0
 
     def step(self, size: int = 1) -> None:
-        """Count a step of some size.
+        """Count a step of a given size.
 
         Raises:
-            SuiteError: There are too many.
+            SuiteError: The search took too many steps.
         """
         self.steps += size
         if self.steps > min(MOST_STEPS, self.allowed):
@@ -122,14 +121,13 @@ class Effort:
 
 @dataclass(slots=True)
 class InCorpus:
-    """What must be found, or must not, in the whole treebank, for the words of a match.
+    """A condition on the whole treebank: how many matches of a block it has for the words of a match.
 
-    `survey` counts the matches of every sentence. They are counted apart for each value of the features that
-    a word of the match must share.
+    `survey` counts the matches in every sentence, separately for each combination of the features in `same`.
     """
 
     block: Block
-    per: Block | None  # of the matches of this block, those of the other are more than a share
+    per: Block | None  # the matches of `block` must be more than `share` of the matches of this block
     share: float
     same: tuple[NodeFeature, ...]
     found: Counter[tuple[str | None, ...]] = field(default_factory=Counter)
@@ -137,12 +135,12 @@ class InCorpus:
     effort: Effort = field(default_factory=Effort)
 
     def forget(self) -> None:
-        """Begin a treebank."""
+        """Reset the counts for a new treebank."""
         self.found.clear()
         self.of.clear()
 
     def survey(self, words: Sequence[Word]) -> None:
-        """Count the matches of a sentence."""
+        """Add the matches of a sentence to the counts."""
         self.effort.begin()
         for block, counts in ((self.block, self.found), (self.per, self.of)):
             for match in search(block, words, {}, self.effort) if block else ():
@@ -159,15 +157,15 @@ class InCorpus:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A `with` or a `without`: what has to be found beside a match, or must not be."""
+    """A `with` or `without` clause: a condition that a match must or must not fulfil."""
 
-    blocks: tuple[Block | InCorpus, ...]  # of which one is enough: `{ ... } or { ... }`
-    wanted: bool  # `with`
-    rule: str | None = None  # the name of the rule that it states, if it states one
-    new: frozenset[str] | None = None  # the new values for which the rule holds; None for all
+    blocks: tuple[Block | InCorpus, ...]  # alternatives: `{ ... } or { ... }`
+    wanted: bool  # True for `with`
+    rule: str | None = None  # name of the rule; None if the clause is not a rule
+    new: frozenset[str] | None = None  # the new values that the rule excludes; None for all
 
     def holds(self, words: Sequence[Word], match: Mapping[str, int], effort: Effort) -> bool:
-        """Check whether a match may stay."""
+        """Check whether a match fulfils the clause."""
         return self.wanted == any(
             block.holds(words, match)
             if isinstance(block, InCorpus)
@@ -178,14 +176,14 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A pattern, and what a match of it needs, or what refutes it."""
+    """A pattern with its `with` and `without` clauses."""
 
     pattern: Block
     clauses: tuple[Clause, ...]
     effort: Effort = field(default_factory=Effort, compare=False)
 
     def matches(self, words: Sequence[Word]) -> Iterator[Mapping[str, int]]:
-        """Yield the matches in a sentence, each a position for every node of the pattern."""
+        """Yield the matches in a sentence; each maps every node of the pattern to a position."""
         self.effort.begin()
         for match in search(self.pattern, words, {}, self.effort):
             if all(clause.holds(words, match, self.effort) for clause in self.clauses):
@@ -194,15 +192,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RequestFile:
-    """The requests of a file, its rules, and what its comments say of `title`, `change` and so on."""
+    """The requests of a file, its rules, and its comments such as `title` and `change`."""
 
     requests: tuple[Request, ...]
-    rules: tuple[Clause, ...]  # which hold for each request
+    rules: tuple[Clause, ...]  # they apply to every request
     notes: Mapping[str, str]
 
     @property
     def needs(self) -> set[str]:
-        """The features that a word must have, without those that it must lack, and without those of rules."""
+        """The features that some word must have, without those of `!Feature` and of rules."""
         return {
             name
             for request in self.requests
@@ -212,7 +210,7 @@ class RequestFile:
         }
 
     def in_corpus(self, with_rules: bool) -> list[InCorpus]:
-        """Return what has to be counted over the whole treebank, for rules too or for requests alone."""
+        """Return the conditions on the whole treebank, with or without those of rules."""
         clauses = [clause for request in self.requests for clause in request.clauses]
         clauses += self.rules if with_rules else ()
         return [block for clause in clauses for block in clause.blocks if isinstance(block, InCorpus)]
@@ -221,13 +219,13 @@ class RequestFile:
 def search(
     block: Block, words: Sequence[Word], bound: Mapping[str, int], effort: Effort
 ) -> Iterator[dict[str, int]]:
-    """Yield the ways in which a block fits, some of its nodes having their places; no two have the same."""
+    """Yield the matches of a block that extend the bound nodes; no two nodes share a position."""
 
     def extend(match: dict[str, int], rest: Sequence[str]) -> Iterator[dict[str, int]]:
         if not rest:
             yield dict(match)
             return
-        # A node that an edge joins to one with a place has few candidates.
+        # A node with an edge to a placed node has few candidates.
         joined = {node_name for edge in block.edges if {*edge} & match.keys() for node_name in edge}
         node = next((candidate for candidate in rest if candidate in joined), rest[0])
         for position in _candidates(block, words, match, node):
@@ -247,7 +245,7 @@ def search(
 
 
 def _candidates(block: Block, words: Sequence[Word], match: Mapping[str, int], node: str) -> Sequence[int]:
-    """Return the positions that a node may have, by its edges to nodes that have theirs."""
+    """Return the possible positions of a node, given its edges to nodes with positions."""
     for head, dependent in block.edges:
         if dependent in match and head == node:
             at = words[match[dependent]].head

@@ -1,4 +1,4 @@
-"""Training, validation and test parts of a corpus, by document."""
+"""Divide a corpus into training, validation and test parts by document."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How much of the documents is for training and for validation, in percent; the rest is for testing."""
+    """Percentages of documents for training and validation; the rest is for testing."""
 
     train: float = 80
     valid: float = 10
 
 
 def split_of(document: str, shares: Shares) -> str:
-    """Return whether a document is for `train`, `valid` or `test`: the same on every machine and for ever.
+    """Return the split of a document: `train`, `valid` or `test`. It is the same on every machine.
 
-    A larger share of training text takes in the smaller one.
+    If the training share grows, every training document stays a training document.
     """
     digest = hashlib.sha256(document.encode()).digest()
     percent = int.from_bytes(digest[:8], "big") / 2**64 * 100

@@ -1,7 +1,7 @@
-"""The form of a word with another value of a feature, if it is surely wrong in the sentence of the word.
+"""Find forms of a word with another value of a feature that are certainly wrong in its sentence.
 
-What is checked, in this order: a form is known; the neighbouring sounds allow it; its declension and ending
-are those of the word; and no reading of the sentence is right with it.
+The checks, in order: a form is known; the neighbouring sounds allow it; its declension and ending match the
+word; and no reading of the sentence makes it right.
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ DECLENSION = "the new form stands after other determiners"
 ENDING = "the new form has another ending, which may have another meaning"
 ALONE = "the word may stand by itself with the new value"
 UNLIKELY = "the new form was seen once, and no other word changes in this way"
-ANALOGY = "other words"  # the origin of a form that follows from them
+ANALOGY = "other words"  # origin of a form that is inferred from other words
 SPELLING = "the forms differ only in how they are spelt"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A form with the new values, and the reading with which it was found."""
+    """A form with the new values, and the reading in which it occurs."""
 
     form: str
     value: str
     reading: Reading
     origin: str
-    times: int  # seen
+    times: int  # number of occurrences
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The word that is changed, in its sentence."""
+    """The position of the changed word in its sentence."""
 
     words: Sequence[Word]
     at: int
     controller: Word | None
-    excluded: Mapping[str, str] = field(default_factory=dict)  # new values, and the rules that leave them out
+    excluded: Mapping[str, str] = field(default_factory=dict)  # new value to the rule that excludes it
 
     @property
     def word(self) -> Word:
-        """The word that is changed."""
+        """The changed word."""
         return self.words[self.at]
 
     @property
@@ -80,10 +80,10 @@ class Place:
 def strict_forms(
     place: Place, phenomenon: Phenomenon, readings: Readings
 ) -> tuple[list[OtherForm], str | None]:
-    """Return the forms of a word with other values that are surely wrong, or say why none is."""
+    """Return the forms of a word with other values that are certainly wrong, or a reason for none."""
     reason: str = NO_FORM
     forms: dict[str, tuple[list[str], Candidate]] = {}
-    excluded = set[str]()  # forms, with all their values
+    excluded = set[str]()  # forms, excluded for all their values
     for group in _candidates(place, phenomenon, readings):
         candidate, why_none = _choose(place, phenomenon, readings, group)
         problem = why_none if candidate is None else _problem(place, phenomenon, readings, candidate)
@@ -107,7 +107,7 @@ def strict_forms(
 
 
 def _with_capitals(form: str, model: str) -> str:
-    """Write a form with the capitals of a word, and with those inside it: *NATO-csapat, NATO-csapattal*."""
+    """Return a form with the capitals of a word, including those inside it: *NATO-csapat, NATO-csapattal*."""
     same = len(form) - len(affixes(lowered(model), form)[1])
     if model.isupper() or not same or len(model) != len(lowered(model)):
         return with_capitals(form, model)
@@ -117,7 +117,7 @@ def _with_capitals(form: str, model: str) -> str:
 def _candidates(
     place: Place, phenomenon: Phenomenon, readings: Readings
 ) -> Iterator[tuple[str, Sequence[tuple[Reading, Counter[str], str]]]]:
-    """Yield the other values, and for each the forms that are known, from the first source that has some."""
+    """Yield the other values, each with its known forms from the first source that has some."""
     word = place.word
     by_value: dict[str, list[tuple[Reading, Counter[str], str]]] = defaultdict(list)
     for words in readings.lists:
@@ -146,7 +146,7 @@ def _candidates(
 def _by_analogy(
     place: Place, phenomenon: Phenomenon, words: WordList
 ) -> Iterator[tuple[str, tuple[Reading, Counter[str], str]]]:
-    """Yield the forms that follow from other words, for readings that differ in the changes alone."""
+    """Yield forms inferred from other words, for readings that differ only in the changed features."""
     upos, one = place.word.values.get(UPOS, ""), reading_of(place.word)
     form = lowered(place.word.values[FORM])
     names = frozenset(change.feature for change in phenomenon.changes)
@@ -159,7 +159,7 @@ def _by_analogy(
 def _new_value(
     words: WordList, word: Word, other: Mapping[str, str], changes: Sequence[Change], controller: Word | None
 ) -> str | None:
-    """Return the new value if a reading differs from a word in the changes alone, else None."""
+    """Return the new value if a reading differs from a word only in the changes; otherwise None."""
     entry, values = entry_of(word), dict(reading_of(word))
     shown = []
     for change in changes:
@@ -176,11 +176,11 @@ def _new_value(
     for name in {*values, *other} - changed:
         old, new = values.get(name), other.get(name)
         theirs = None if controller is None else controller.values.get(name)
-        # Hebrew plurals of the past have Gender=Fem,Masc, and the singular the gender of the subject.
+        # Hebrew past plurals have Gender=Fem,Masc, but singulars have the gender of the subject.
         of_both = old is not None and new is not None and name in AGREEING and compatible(old, new)
         if old == new or (of_both and compatible(new, theirs)):
             continue
-        # A feature that words with the new value never have, or words with the old value never.
+        # A feature may be missing if words with that value (the new or the old one) never have it.
         side, has = (values, old) if new is None else (other, new)
         without = other if side is values else values
         lacks = any(
@@ -199,7 +199,7 @@ def _choose(
     place: Place, phenomenon: Phenomenon, readings: Readings,
     group: tuple[str, Sequence[tuple[Reading, Counter[str], str]]],
 ) -> tuple[Candidate | None, str]:  # fmt: skip
-    """Choose one of the forms of a value: by the next sound, by its ending, and by how often it was seen."""
+    """Choose one form of a value by the next sound, by its ending, and by its frequency."""
     value, rows = group
     word = place.word
     form = lowered(word.values[FORM])
@@ -232,7 +232,7 @@ def _choose(
 
 
 def _kept_ending(form: str, other: str) -> int:
-    """Count the letters with which two forms end alike, if they begin alike: *zuen*, *zituen*."""
+    """Count the letters of the common ending of two forms that begin alike: *zuen*, *zituen*."""
     same = 0
     while same < min(len(form), len(other)) and form[-1 - same] == other[-1 - same]:
         same += 1
@@ -240,7 +240,7 @@ def _kept_ending(form: str, other: str) -> int:
 
 
 def _sounds_right(place: Place, words: WordList, other: str, reading: Reading) -> bool:
-    """Check whether a form may stand before the next word: *un*, *uno* and *un'* may not before all."""
+    """Check whether a form fits before the next word: *un*, *uno* and *un'* depend on its first sound."""
     lemma, upos = entry_of(place.word)
     elided = is_elided(other)
     if elided and upos not in {"DET", "ADP", "PRON"}:
@@ -256,7 +256,7 @@ def _sounds_right(place: Place, words: WordList, other: str, reading: Reading) -
 
 
 def _problem(place: Place, phenomenon: Phenomenon, readings: Readings, candidate: Candidate) -> str | None:
-    """Say why a form may be right in the sentence, or wrong for another reason than its value."""
+    """Return why a form may be right in the sentence, or wrong for a reason other than its value."""
     words, word = readings.lists[0], place.word
     form, other = lowered(word.values[FORM]), candidate.form
     if _as_any_spelling(form) == _as_any_spelling(other):
@@ -274,7 +274,7 @@ def _problem(place: Place, phenomenon: Phenomenon, readings: Readings, candidate
 
 
 def _next_to_the_word_before(place: Place, words: WordList, candidate: Candidate) -> str | None:
-    """Say why a form may not stand after the word before it: *qual è, quale sono*; *du*, not *de le*."""
+    """Return why a form cannot follow the preceding word: *qual è*, but *quale sono*; *du*, not *de le*."""
     if not place.at:
         return None
     form, other = lowered(place.word.values[FORM]), candidate.form
@@ -290,7 +290,7 @@ def _next_to_the_word_before(place: Place, words: WordList, candidate: Candidate
 
 
 def _as_any_spelling(form: str) -> str:
-    """Write a form without vowel signs of Arabic and Hebrew, accents of Greek, and dots of Russian *ё*.
+    """Return a form without Arabic and Hebrew vowel signs, Greek accents, and the dots of Russian *ё*.
 
     A Greek word before an enclitic has a second accent: *κατάστασή του* (Holton et al. 2012, section 1.2).
     """
@@ -302,7 +302,7 @@ def _as_any_spelling(form: str) -> str:
 
 
 def _other_declension(words: WordList, place: Place, other: str, reading: Reading) -> bool:
-    """Check whether adjectives after such a determiner end otherwise: *der erste*, but *ein erster*."""
+    """Check whether adjectives after this determiner have another ending: *der erste*, but *ein erster*."""
     by_determiner = words.declension.get((place.word.values.get(UPOS, ""), reading), {})
     total = sum(by_determiner.values(), Counter[str]())
     if not words.has_declensions() or not total or total.most_common(1)[0][1] > 0.9 * total.total():
@@ -314,7 +314,7 @@ def _other_declension(words: WordList, place: Place, other: str, reading: Readin
 def _possible(
     place: Place, phenomenon: Phenomenon, readings: Readings, candidate: Candidate
 ) -> list[Mapping[str, str]]:
-    """Return what a form may be read as in the place of the word."""
+    """Return the possible readings of a form at the word's position."""
     free = {*phenomenon.free, *(change.feature for change in phenomenon.changes)}
     fixed = dict(reading_of(place.word))
     return readings.of_form(candidate.form, entry_of(place.word), candidate.reading, free, fixed)
@@ -329,7 +329,7 @@ def _values(place: Place, phenomenon: Phenomenon, readings: Readings, candidate:
 def _right_reading(
     place: Place, phenomenon: Phenomenon, readings: Readings, candidate: Candidate
 ) -> str | None:
-    """Say whether the sentence is right with the new form, in some reading of it and of its controller."""
+    """Return why the sentence may be right with the new form, in some reading of it and its controller."""
     word, feature = place.word, phenomenon.feature
     if feature == LEMMA:
         return None

@@ -1,4 +1,4 @@
-"""Counts by the number of attractors, and the reasons for which sentences were left out, as text."""
+"""Summaries as text: counts by number of attractors, and reasons for which words were left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def reasons_listed(left_out: Counter[str]) -> str:
-    """Write on one line what was left out and how often, the most frequent first."""
+    """Return one line with the reasons and their counts, the most frequent first."""
     return ", ".join(f"{reason} ({n:,})" for reason, n in left_out.most_common())
 
 
@@ -27,7 +27,7 @@ def counts_and_reasons(
     totals: str, counted_by: Iterable[tuple[Any, int | None]], left_out: Counter[str], heading: str = "",
     align: str = "left",
 ) -> str:  # fmt: skip
-    """Return tables of counts by something and by the number of attractors, and what was left out."""
+    """Return a table of counts by group and number of attractors, and a table of what was left out."""
     from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
 
     counts = Counter(counted_by)
@@ -50,17 +50,17 @@ def counts_and_reasons(
 
 @dataclass(slots=True)
 class Tally:
-    """What was read, and what of it made no example."""
+    """The number of sentences read, and how often each reason left out an example."""
 
-    n_sentences: int = 0  # read
-    left_out: Counter[str] = field(default_factory=Counter)  # reason to how often it was one
+    n_sentences: int = 0  # number of sentences read
+    left_out: Counter[str] = field(default_factory=Counter)  # reason to its count
 
 
 NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
 
 
 def summarise(table: pa.Table, tally: Tally) -> str:
-    """Count examples by number, split, intervening nouns and attractors, and what was left out."""
+    """Return counts of examples by number, split, intervening nouns and attractors, and what was left out."""
     numbers, splits = Counter(column_values(table, "number")), Counter(column_values(table, "split"))
     by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
@@ -75,7 +75,7 @@ def summarise(table: pa.Table, tally: Tally) -> str:
 
 
 def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
-    """Name what would keep a model from being trained or tested on the examples."""
+    """Yield warnings about examples on which a model cannot be trained or tested."""
     numbers, splits = set(column_values(table, "number")), set(column_values(table, "split"))
     for number, name in NUMBER_NAMES.items():
         if number not in numbers:

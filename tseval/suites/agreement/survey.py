@@ -1,4 +1,4 @@
-"""The first reading of treebanks: their forms, their features, and what rules count."""
+"""The first pass over treebanks: collect forms and features, and count what rules need."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.phenomenon import Phenomenon
     from tseval.suites.agreement.requests import Word
 
-_MANY = {FORM, LEMMA, XPOS}  # have too many values to list
+_MANY = {FORM, LEMMA, XPOS}  # values with too many possibilities to list
 
 
 @dataclass(slots=True)
 class Survey:
-    """What treebanks have."""
+    """The forms, features and relations of treebanks."""
 
-    words: WordList | None  # of --strict
-    seen: Mapping[str, SeenForms]  # of --lenient: of each feature that is changed
+    words: WordList | None  # for --strict
+    seen: Mapping[str, SeenForms]  # for --lenient: one for each changed feature
     names: set[str] = field(default_factory=lambda: {*OWN})
     values: dict[str, set[str]] = field(default_factory=lambda: {RELATION: set()})
 
     def add(self, word: Word) -> None:
-        """Note the features and the relation of a word."""
+        """Add the features and the relation of a word."""
         self.names.update(word.values)
         for name, value in word.values.items():
             if name not in _MANY:
@@ -40,7 +40,7 @@ class Survey:
         self.values[RELATION] |= {word.relation, word.role}
 
     def lacks(self, phenomenon: Phenomenon) -> str | None:
-        """Say what a phenomenon needs and no word has, with the names that are nearest."""
+        """Return what a phenomenon needs but no word has, with similar names; None if nothing is missing."""
         if missing := sorted(phenomenon.file.needs - self.names):
             named = " and ".join(map(repr, missing))
             plural = "s" * (len(missing) > 1)
@@ -77,7 +77,7 @@ def _no_value(name: str, wanted: Sequence[str], known: set[str], what: str) -> s
 
 
 def read_survey(files: Sequence[Path], wanted: Sequence[Phenomenon], strict: bool) -> Survey:
-    """Read treebanks for what phenomena need."""
+    """Read treebanks and collect what the phenomena need."""
     features = {phenomenon.feature for phenomenon in wanted}
     survey = Survey(
         WordList("treebank") if strict else None,

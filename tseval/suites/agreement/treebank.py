@@ -1,4 +1,4 @@
-"""Agreement examples in treebanks: subjects, and the verbs that agree with them.
+"""Find agreement examples in treebanks: subjects, and the verbs that agree with them.
 
 Source: Linzen, Dupoux & Goldberg 2016, section 2, on gold trees. Departures: auxiliaries and copulas that
 agree count too; coordinated subjects are left out.
@@ -34,11 +34,11 @@ UD_NUMBERS = {"Sing": SINGULAR, "Plur": PLURAL}
 
 @dataclass(frozen=True, slots=True)
 class TaggedWord(Word):
-    """A word of a tree, and what Penn's tags or its features say of it."""
+    """A word of a tree with its number, from its Penn tag or its features."""
 
     noun: str | None  # number of a common noun
     verb: str | None  # number of a finite verb in the present tense, third person
-    numberless: bool  # finite, and shows no number: a past form or a modal
+    numberless: bool  # whether it is a finite verb without number: a past form or a modal
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Sentence:
     words: Sequence[TaggedWord]
     name: str
     document: str
-    penn: bool  # its words have Penn tags
-    # Words that are written as others, as *de le* as *du*: the first, the one behind the last, and the text.
+    penn: bool  # whether its words have Penn tags
+    # Multiword tokens, such as *du* for *de le*: index of the first word, index after the last, and text.
     contracted: Sequence[tuple[int, int, str]] = ()
 
 
 def read_treebank(path: Path) -> Iterator[Sentence]:
-    """Read the sentences of a treebank. Penn tags tell number; where there are none, `Number` does."""
+    """Read the sentences of a treebank. Number comes from Penn tags, or without them from `Number`."""
     penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path, rows=False) for tag in VERB_TAGS)
     if not penn and not any("Number=" in line for _, line in numbered_lines(path, rows=False)):
         raise SuiteError(
@@ -96,7 +96,7 @@ NO_OPPOSITE = "no sure form in the other number"
 
 
 def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
-    """Return the most frequent form that is like a verb in all but number; None if none is seen."""
+    """Return the most frequent form that differs from a verb only in number; None if there is none."""
     seen = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
     others = seen.get(PLURAL if word.verb == SINGULAR else SINGULAR)
     form = min(others, key=lambda candidate: (-others[candidate], candidate)) if others else None
@@ -106,16 +106,16 @@ def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
 def find_examples(
     sentence: Sentence, source: str, shares: Shares, forms: SeenForms, left_out: Counter[str]
 ) -> Iterator[Example]:
-    """Find the nouns that are subjects, and the verb that agrees with each.
+    """Yield an example for each subject noun and the verb that agrees with it.
 
-    The `forms` of the treebank's verbs are for treebanks without Penn tags: English forms follow from rules.
-    Reasons why a subject and its verb make no example are counted up in `left_out`.
+    `forms` holds the verb forms of a treebank without Penn tags; English forms follow from rules. `left_out`
+    counts the reasons why a subject and its verb make no example.
     """
     words = sentence.words
     for position, subject in enumerate(words):
         if subject.noun is None or subject.role not in SUBJECTS:
             continue
-        # What may agree with a subject: its head, and the head's auxiliaries and copula.
+        # The words that may agree with a subject: its head, and auxiliaries and copula of the head.
         head = subject.head
         predicate = [
             index
@@ -141,7 +141,7 @@ def find_examples(
 
 
 def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int]) -> tuple[int, str | None]:
-    """Choose the verb that agrees with a subject, the first after it, or say why none does surely."""
+    """Choose the first verb after a subject that agrees with it, and a reason if it is uncertain."""
     present = [index for index in predicate if words[index].verb]
     after = [index for index in present if index > subject]
     if not after:

@@ -1,7 +1,7 @@
-"""Minimal pairs from treebanks: a request finds a word, and one of its features is changed.
+"""Minimal pairs from treebanks: a request matches a word, and one of its features is changed.
 
-The other form has the same lemma, part of speech and features but the one that is changed. The idea is that
-of MultiBLiMP (Jumelet et al. 2025) and Grew-TSE.
+The other form has the same lemma, part of speech and features, apart from the changed feature. The idea comes
+from MultiBLiMP (Jumelet et al. 2025) and Grew-TSE.
 """
 
 from __future__ import annotations
@@ -48,36 +48,36 @@ TYPO = "marked as a typo"
 BOTH = "its governor also occurs with the other value"
 NO_MATCH = "the request matches no word"
 RARE_GOVERNOR = "its governor is too rare to say which values it takes"
-MAY_BE = "may be"  # of a row while it is made: other values that the new form may have
+MAY_BE = "may be"  # temporary column of a row: other values that the new form may have
 
 
 @dataclass(frozen=True, slots=True)
 class TreebankPairs:
     """The pairs of a phenomenon."""
 
-    # A row a pair: both sentences as written (`good`, `bad`) and as tokens, the names of rows, features, and
+    # One row per pair: both sentences as written (`good`, `bad`) and as tokens, names of rows, features, and
     # what pairs share (`target.entry`, `controller.entry`, `sentence.entry`).
     table: pa.Table
-    n_sentences: int  # of the treebanks
-    n_matches: int  # words that the request finds
-    left_out: Counter[str]  # reasons to how many words they left out
-    # `sentence.entry` and position of each of these words, from 0, and its reason; without those that a
-    # governor leaves out. Empty unless `explain` was given.
+    n_sentences: int  # sentences of the treebanks
+    n_matches: int  # words that the request matches
+    left_out: Counter[str]  # reason to the number of words without a pair
+    # The reason for each word without a pair, by `sentence.entry` and position from 0; words left out because
+    # of their governor are missing. Empty unless `explain` was given.
     reasons: Mapping[tuple[str, int], str]
 
 
 @dataclass(slots=True)
 class _Wanted:
-    """A phenomenon, what tells its forms, and the pairs that were found of it."""
+    """A phenomenon, the sources of its forms, and its pairs so far."""
 
     phenomenon: Phenomenon
-    tables: Sequence[SeenForms | ListedForms] = ()  # of --lenient
-    readings: Readings | None = None  # of --strict
+    tables: Sequence[SeenForms | ListedForms] = ()  # for --lenient
+    readings: Readings | None = None  # for --strict
     rows: list[dict[str, Any]] = field(default_factory=list)
     n_matches: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     reasons: dict[tuple[str, int], str] | None = None
-    # Lemmas and values that they govern, and how often.
+    # Governing lemmas with the values that they govern, and counts.
     governed: Counter[tuple[str | None, str]] = field(default_factory=Counter)
 
 
@@ -89,15 +89,15 @@ def make_pairs(
     strict: bool = True,
     explain: bool = False,
 ) -> TreebankPairs:
-    """Find the pairs of a phenomenon in treebanks: each is read twice, for its forms and for its sentences.
+    """Make the pairs of a phenomenon from treebanks. Each treebank is read twice: forms first, then pairs.
 
     Args:
         files: Treebanks in CoNLL-U.
-        phenomenon: What is looked for.
-        forms: More treebanks (`.conllu`), or tables of UniMorph, for forms alone.
-        unimorph: More tables of UniMorph, whatever their names.
-        strict: Leave out what the rules of the phenomenon exclude, and forms that may be right.
-        explain: Keep the reason of each word that makes no pair.
+        phenomenon: The phenomenon.
+        forms: Further treebanks (`.conllu`) or UniMorph tables, used only for forms.
+        unimorph: Further UniMorph tables, with any name.
+        strict: Leave out words that the rules of the phenomenon exclude, and forms that may be right.
+        explain: Keep the reason for each word without a pair.
     """
     if not strict and (len(phenomenon.changes) > 1 or phenomenon.feature == LEMMA):
         raise SuiteError(
@@ -116,7 +116,7 @@ def make_pairs(
     if not parts:
         raise SuiteError(f"{phenomenon.name}: {problems[0]}")
     pairs = _united(parts)
-    for problem in problems:  # of a treebank that cannot have such pairs: it has no word to count
+    for problem in problems:  # a treebank that cannot have these pairs has no words to count
         pairs.left_out[problem.partition("\n")[0]] += 0
     if not pairs.table.num_rows:
         raise SuiteError(
@@ -129,10 +129,10 @@ def make_pairs(
 
 
 def _treebanks(files: Sequence[Path], strict: bool) -> list[list[Path]]:
-    """Return the files of each treebank, by the names that Universal Dependencies give them.
+    """Group files by treebank, by the names that Universal Dependencies give them.
 
-    Treebanks of one language are annotated differently: English EWT has Number=Plur, LinES has no Number in
-    the plural. What rules count and what a form may be is a matter of one treebank.
+    Treebanks of one language differ in annotation: English EWT has Number=Plur, LinES has no Number in the
+    plural. So the counts for rules and the readings of forms are computed separately for each treebank.
     """
     by_name: dict[str, list[Path]] = defaultdict(list)
     for path in files:
@@ -142,7 +142,7 @@ def _treebanks(files: Sequence[Path], strict: bool) -> list[list[Path]]:
 
 
 def _united(parts: Sequence[TreebankPairs]) -> TreebankPairs:
-    """Return the pairs of several treebanks as those of one."""
+    """Combine the pairs of several treebanks."""
     if len(parts) == 1:
         return parts[0]
     return TreebankPairs(
@@ -157,7 +157,7 @@ def _united(parts: Sequence[TreebankPairs]) -> TreebankPairs:
 def list_phenomena(
     files: Sequence[Path], strict: bool = True
 ) -> list[tuple[Phenomenon, TreebankPairs | None, str]]:
-    """Find the pairs of every phenomenon that comes with tseval, and say why some words make none.
+    """Make the pairs of every phenomenon that comes with tseval, with the reasons for words without pairs.
 
     The pairs are None if the treebanks lack a feature or a value that the phenomenon needs.
     """
@@ -188,7 +188,7 @@ def _why_not_more(pairs: TreebankPairs | None, problem: str | None) -> str:
 def _wanted(
     phenomenon: Phenomenon, survey: Survey, forms: Sequence[Path], unimorph: Sequence[Path], strict: bool
 ) -> _Wanted:
-    """Bring together what tells the forms of a phenomenon: the treebanks, and more sources."""
+    """Collect the sources of forms for a phenomenon: the treebanks, and further sources."""
     treebanks = [path for path in forms if bare_name(path).endswith(TREES)]
     tables = [path for path in forms if path not in treebanks] + [*unimorph]
     feature = phenomenon.feature
@@ -215,7 +215,7 @@ def _wanted(
 
 
 def _find(files: Sequence[Path], all_wanted: Sequence[_Wanted]) -> list[TreebankPairs]:
-    """Read treebanks for the pairs of phenomena."""
+    """Read treebanks and make the pairs of phenomena."""
     n_sentences = 0
     for path in files:
         for tree in read_trees(path):
@@ -235,7 +235,7 @@ def _find(files: Sequence[Path], all_wanted: Sequence[_Wanted]) -> list[Treebank
 
 
 def _governed(wanted: _Wanted) -> list[dict[str, Any]]:
-    """Leave out what may be right: in is found with the dative, and with the accusative."""
+    """Leave out pairs that may be right: German *in* governs the dative and the accusative."""
     strict = wanted.readings is not None
     seen = wanted.governed if strict else {(row["controller.entry"], row["value"]) for row in wanted.rows}
     times = Counter[str | None]()
@@ -258,7 +258,7 @@ def _pairs_of(tree: Tree, source: str, wanted: _Wanted) -> Iterator[dict[str, An
     phenomenon = wanted.phenomenon
     targets: dict[int, tuple[Mapping[str, int], Request]] = {}
     for request in phenomenon.file.requests:
-        # Of several matches of a word the first is meant, by the positions of their nodes.
+        # If a word has several matches, the first one by the positions of its nodes is used.
         matches = sorted(request.matches(tree.words), key=itemgetter(*request.pattern.nodes), reverse=True)
         targets = {match[phenomenon.node]: (match, request) for match in matches} | targets
     for target, (match, request) in sorted(targets.items()):
@@ -278,11 +278,11 @@ def _pairs_of(tree: Tree, source: str, wanted: _Wanted) -> Iterator[dict[str, An
 def _other_forms(
     tree: Tree, target: int, match: Mapping[str, int], request: Request, wanted: _Wanted
 ) -> tuple[Sequence[OtherForm], str | None]:
-    """Return the other forms of a word, or say why there is none."""
+    """Return the other forms of a word, or a reason for none."""
     phenomenon, words = wanted.phenomenon, tree.words
     node = phenomenon.controller[0] if phenomenon.controller else None
     controller = words[match[node]] if node else None
-    excluded: dict[str, str] = {}  # new values, and the rules that leave them out
+    excluded: dict[str, str] = {}  # new value to the rule that excludes it
     if wanted.readings is not None:
         if controller is not None and phenomenon.governs:
             governor = controller.values.get(LEMMA), words[target].values[phenomenon.feature]
@@ -330,7 +330,7 @@ def _row(
 
 
 def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[str, Any]:
-    """Return the words between a word and the one that it agrees with."""
+    """Return columns about a word's controller, such as the distance and the nouns between them."""
     values = tree.words[controller].values
     first, last = sorted((controller, target))
     between = [
@@ -350,7 +350,7 @@ def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[s
 
 
 def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return a table; columns without any value are left out."""
+    """Return a table of rows; empty columns are left out."""
     names = dict.fromkeys(name for row in rows for name in row)
     return filled(pa.table({name: [row.get(name) for row in rows] for name in names}))
 
@@ -361,7 +361,7 @@ def joined_table(all_pairs: Sequence[TreebankPairs]) -> pa.Table:
 
 
 def draw_per_cell(pairs: TreebankPairs, number: int) -> TreebankPairs:
-    """Keep at most so many pairs of each value and number of attractors, drawn by a hash."""
+    """Keep at most `number` pairs of each combination of values and attractors, chosen by a hash."""
     rows = pairs.table.to_pylist()
     cells: dict[tuple[Any, ...], list[tuple[str, int]]] = defaultdict(list)
     for index, row in enumerate(rows):
@@ -372,7 +372,7 @@ def draw_per_cell(pairs: TreebankPairs, number: int) -> TreebankPairs:
 
 
 def count_forms(pairs: TreebankPairs, text: Path) -> TreebankPairs:
-    """Add how often both forms occur in a text: `target_count` and `other_count`."""
+    """Add columns with the counts of both forms in a text: `target_count` and `other_count`."""
     table = pairs.table
     forms = [[str(form).lower() for form in table[name].to_pylist()] for name in ("target", "other_form")]
     counts = dict.fromkeys((form for column in forms for form in column), 0)
@@ -386,7 +386,7 @@ def count_forms(pairs: TreebankPairs, text: Path) -> TreebankPairs:
 
 
 def summarise_pairs(pairs: TreebankPairs) -> str:
-    """Count pairs by what is changed into what and by attractors, and what was left out, and why."""
+    """Return counts of pairs by construction and attractors, and the reasons for words without pairs."""
     table = pairs.table
     rows = table.to_pylist()
     summary = f"{pairs.n_sentences:,} sentences, {len(rows):,} pairs"
@@ -398,7 +398,7 @@ def summarise_pairs(pairs: TreebankPairs) -> str:
 
 
 def write_pairs(table: pa.Table, path: Path) -> None:
-    """Write pairs as a suite, in the format that the ending says (`PAIR_ENDINGS`)."""
+    """Write pairs as a suite in the format of the file's ending (`PAIR_ENDINGS`)."""
     separator = "\t" if path.name.removesuffix(".gz").endswith(".tsv") else ","
     write_as_named(
         table,

@@ -1,6 +1,6 @@
-"""Lists of word forms of UniMorph (Kirov et al. 2018).
+"""Lists of word forms from UniMorph (Kirov et al. 2018).
 
-Their features are read as those of Universal Dependencies, after McCarthy et al. (2018).
+Their features are converted to Universal Dependencies, following McCarthy et al. (2018).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.requests import Word
 
 
-# Tags of UniMorph as features of Universal Dependencies; its parts of speech.
+# UniMorph's parts of speech and tags, with the corresponding features of Universal Dependencies.
 _UNIMORPH_POS = {
     "N": ("NOUN",), "PROPN": ("PROPN",), "V": ("VERB", "AUX"), "V.PTCP": ("VERB", "AUX", "ADJ"),
     "V.CVB": ("VERB",), "V.MSDR": ("NOUN", "VERB"), "ADJ": ("ADJ",), "DET": ("DET",), "ART": ("DET",),
@@ -50,19 +50,19 @@ _TAGS = {tag: (name, value) for name, tags in _UNIMORPH.items() for tag, value i
 
 @dataclass(slots=True)
 class ListedForms:
-    """The forms of a table of UniMorph, of lemmas that the treebanks have."""
+    """The forms of a UniMorph table, for lemmas that occur in the treebanks."""
 
     origin: str
     feature: str
     _listed: Mapping[tuple[str, str], Sequence[tuple[str, Mapping[str, str]]]]
-    elided: frozenset[str] = frozenset()  # a table shows no sounds beside a form
+    elided: frozenset[str] = frozenset()  # always empty: a table does not show neighbouring sounds
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
-        """Return the forms of a word's paradigm by value: rows that differ from its own in it alone."""
+        """Return the forms of a word's paradigm by value: rows that differ from its row only in it."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
         by_value: dict[str, Counter[str]] = defaultdict(Counter)
         for form, features in rows:
-            # It may be about the word: it has its value, and no other feature speaks against it.
+            # The row fits the word if it has the same value and no contradicting feature.
             fits = features.get(self.feature) == word.values.get(self.feature) and all(
                 word.values.get(name, value) == value for name, value in features.items()
             )
@@ -74,7 +74,7 @@ class ListedForms:
         return by_value
 
     def readings(self, lemma: str, upos: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        """Return the rows of a lemma: forms and their features."""
+        """Return the rows of a lemma: forms with their features."""
         return self._listed.get((lemma, upos), ())
 
     def may_be(self, word: Word, form: str) -> bool:
@@ -88,7 +88,7 @@ class ListedForms:
 
 
 def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
-    """Read a table of UniMorph, lemma, form and tags with tabs between, for the lemmas of treebanks."""
+    """Read a UniMorph table (lemma, form, tags, separated by tabs) for the lemmas of treebanks."""
     listed: dict[tuple[str, str], list[tuple[str, Mapping[str, str]]]] = defaultdict(list)
     for place, line in read_lines(path):
         if not line.strip():

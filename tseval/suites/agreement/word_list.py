@@ -1,4 +1,4 @@
-"""Every word of a treebank: the readings of each form, and the sounds and determiners next to it."""
+"""Collect all words of a treebank: the readings of each form, and neighbouring sounds and determiners."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.conllu import Tree
     from tseval.suites.agreement.requests import Word
 
-Reading = tuple[tuple[str, str], ...]  # features and values, by name
+Reading = tuple[tuple[str, str], ...]  # features and values, sorted by feature
 Entry = tuple[str, str]  # a lemma and a part of speech
-EITHER = frozenset("huwy")  # letters that are vowels or consonants to the word before: l'homme, le héros
-LAST = 2  # letters that make a class of forms
-# Of the words that have a value, so many at most may have a feature that the others never have.
-LONG, ALIKE = 3, 4  # letters and lemmas from which the form of another word follows
-STRAY = 0.01
-CLASSES = ("Gender", "Animacy")  # features of nouns, of which other words may have none beside some values
-SEVERAL_FORMS = 0.15  # of adjectives: above this share, they have declensions
+EITHER = frozenset("huwy")  # letters that act as vowels or consonants for the word before: l'homme, le héros
+LAST = 2  # number of final letters that define a class of forms
+LONG, ALIKE = 3, 4  # minimum numbers of final letters and of lemmas for an analogy
+STRAY = 0.01  # largest share of words that counts as never: they may be annotation errors
+CLASSES = ("Gender", "Animacy")  # features of nouns that other words may lack together with some values
+SEVERAL_FORMS = 0.15  # share of adjectives with several forms, above which a language has declensions
 
 
 def affixes(form: str, other: str) -> tuple[str, str]:
-    """Return what two forms differ in after the letters that they begin with.
+    """Return the parts of two forms after their common beginning.
 
     >>> affixes("geldi", "geldiler"), affixes("gitti", "gidiyorlardı")
     (('', 'ler'), ('tti', 'diyorlardı'))
@@ -41,7 +40,7 @@ def affixes(form: str, other: str) -> tuple[str, str]:
 
 
 def reading_of(word: Word) -> Reading:
-    """Return the features of a word without those that say how it is written."""
+    """Return the features of a word without those about its spelling."""
     apart = {*OWN, *NEVER_SHARED}
     return tuple(sorted((name, value) for name, value in word.values.items() if name not in apart))
 
@@ -53,10 +52,10 @@ def entry_of(word: Word) -> Entry:
 
 @cache
 def onset(text: str) -> str:
-    """Return the class of sounds with which a word begins: what *un, una, lo, l', a, an* depend on.
+    """Return the class of sounds with which a word begins; *un, una, lo, l', a, an* depend on it.
 
-    Classes: vowel, consonant, cluster (Italian s + consonant, z, gn, ps, pn, x), and a letter of its own if
-    it may be either (h, u, w, y). Source: Maiden and Robustelli 2013, A Reference Grammar of Modern Italian,
+    Classes: vowel, consonant, cluster (Italian s + consonant, z, gn, ps, pn, x), and the letter itself if it
+    may be either (h, u, w, y). Source: Maiden and Robustelli 2013, A Reference Grammar of Modern Italian,
     section 4.2; Grevisse and Goosse 2016, Le bon usage, sections 44 to 50.
 
     >>> [onset(word) for word in ("ami", "homme", "studente", "zio", "mano", "!")]
@@ -81,16 +80,16 @@ class WordList:
     origin: str
     forms: dict[Entry, dict[Reading, Counter[str]]] = field(default_factory=dict)
     readings: dict[tuple[str, str], Counter[tuple[str, Reading]]] = field(default_factory=dict)
-    # By part of speech, reading and ending: the forms of each lemma.
+    # Part of speech, reading and ending to the forms of each lemma.
     classes: dict[tuple[str, Reading, str], dict[str, set[str]]] = field(default_factory=dict)
-    bundles: dict[str, set[Reading]] = field(default_factory=dict)  # of a part of speech
-    before: dict[str, Counter[str]] = field(default_factory=dict)  # onsets of the words after a form
+    bundles: dict[str, set[Reading]] = field(default_factory=dict)  # part of speech to its readings
+    before: dict[str, Counter[str]] = field(default_factory=dict)  # form to the onsets of the words after it
     before_either: set[tuple[str, str]] = field(
         default_factory=set
-    )  # forms and lemmas in h, u, w, y after them
+    )  # forms, each with a following lemma that begins with h, u, w or y
     elided: set[str] = field(default_factory=set)  # lemmas with a form that ends in an apostrophe
-    glued: Counter[tuple[str, str]] = field(default_factory=Counter)  # two words that are written as one
-    apart: Counter[tuple[str, str]] = field(default_factory=Counter)  # adposition and the word after it
+    glued: Counter[tuple[str, str]] = field(default_factory=Counter)  # pairs of words written as one token
+    apart: Counter[tuple[str, str]] = field(default_factory=Counter)  # adpositions with the word after them
     # Last letters of adjectives, by reading and determiner.
     declension: dict[tuple[str, Reading], dict[str, Counter[str]]] = field(default_factory=dict)
     _declensions: bool | None = None
@@ -102,9 +101,9 @@ class WordList:
     _beside: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
 
     def add(self, tree: Tree) -> None:
-        """Note the words of a sentence."""
+        """Add the words of a sentence."""
         words = tree.words
-        # Words before the last of those that are written as one may have forms of their own there.
+        # All words of a multiword token but the last may have a special form there.
         inside = {at for _, _, first, end in tree.pieces for at in range(first, end - 1)}
         joined = {at for first, end, _ in tree.contracted() for at in range(first, end - 1)}
         for at, word in enumerate(words):
@@ -146,7 +145,7 @@ class WordList:
                 self._beside[entry[1], name, value, other] += 1
 
     def lemmas(self, feature: str) -> set[str]:
-        """Name the lemmas that have a feature."""
+        """Return the lemmas that have a feature."""
         return {
             lemma
             for (lemma, _), readings in self.forms.items()
@@ -156,8 +155,8 @@ class WordList:
     def never_beside(self, entry: Entry, name: str, value: str, other: str) -> bool:
         """Check whether words with a value of a feature never have another feature: Polish Fem, Animacy.
 
-        If a word was seen often with the value, its own forms decide on its classes: German *die* has no
-        Gender in the plural, but *keine* has.
+        If a word occurs often with the value, its own forms decide about features in `CLASSES`: German *die*
+        has no Gender in the plural, but *keine* has.
         """
         upos = entry[1]
         if self._beside[upos, name, value, other] <= STRAY * self._values[upos, name, value]:
@@ -173,7 +172,7 @@ class WordList:
         return total >= ALIKE and beside <= STRAY * total
 
     def varies(self, entry: Entry, reading: Reading) -> bool:
-        """Check whether a word has several forms of one reading, of which the next sound takes its own."""
+        """Check whether a word has several forms of one reading, and the next sound decides between them."""
         seen = self.forms.get(entry, {}).get(reading, Counter[str]())
         onsets = [self.before.get(form, Counter[str]()).keys() - {""} for form in seen]
         return len(seen) > 1 and (
@@ -181,7 +180,7 @@ class WordList:
         )
 
     def lemmas_that_change(self, upos: str, one: Reading, other: Reading, form: str, new: str) -> int:
-        """Count the lemmas of which the forms of two readings differ as two forms do: *-di*, *-diler*."""
+        """Count the lemmas whose forms in two readings differ like two given forms: *-di*, *-diler*."""
         key = upos, one, other
         if key not in self._changes:
             counts = self._changes[key] = Counter()
@@ -191,7 +190,7 @@ class WordList:
         return self._changes[key][affixes(form, new)]
 
     def differing(self, upos: str, reading: Reading, names: frozenset[str]) -> list[Reading]:
-        """Return the readings of a part of speech that are like one in all but some features."""
+        """Return the readings of a part of speech that equal a reading except in some features."""
         index = self._differing.get((upos, names))
         if index is None:
             index = self._differing[upos, names] = {}
@@ -200,10 +199,10 @@ class WordList:
         return index.get(_without(reading, names), [])
 
     def by_analogy(self, upos: str, one: Reading, other: Reading, form: str) -> str | None:
-        """Return the form that a word has in another reading if all words that end as it does change alike.
+        """Return a word's form in another reading if all words with its ending change in the same way.
 
-        Turkish *başladı, başladılar*: all other lemmas with forms in *-dı*, of which there are four or more,
-        have *-dılar*. Two letters are enough if letters are only added, else three.
+        Turkish *başladı, başladılar*: all other lemmas with forms in *-dı*, at least four, have *-dılar*. Two
+        letters are enough if letters are only added; otherwise three are needed.
         """
         for n_letters in (LAST, LONG):
             change = self._change_of_all(upos, one, other, form[-n_letters:])
@@ -244,7 +243,7 @@ class WordList:
         return self._declensions
 
     def same_form(self, upos: str, form: str, one: Reading, other: Reading) -> float:
-        """Return the share of lemmas that have one form in two readings, among forms that end as this one."""
+        """Return the share of lemmas with the same form in two readings, among forms with the same ending."""
         ending = form[-LAST:]
         first = self.classes.get((upos, one, ending), {})
         n_same = n_both = 0
@@ -261,7 +260,7 @@ def _without(reading: Reading, names: frozenset[str]) -> Reading:
 
 
 def determiner_of(words: Sequence[Word], at: int) -> str:
-    """Describe the determiner before an adjective, on which the declension of the adjective may depend."""
+    """Return a description of the determiner before an adjective, on which its declension may depend."""
     head = words[at].head
     for word in reversed(words[:at]):
         if word.head == head and word.role == "det":
