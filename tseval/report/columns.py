@@ -1,4 +1,4 @@
-"""The columns of a table: runs, published boards, and what people get right."""
+"""The columns of a table: runs, published boards, and human accuracy."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ PRINTED = [*ROW, "n_items", "printed", "spread"]
 class Column:
     """A model in a table.
 
-    The rows of a run have all that `tseval.analysis.counts.count` gives; of a published model accuracies as
-    `printed`, and the `spread` between seeds where these are means; it has decimals that they are cut to, but
-    no digest and no answers. `spread` maps a set of rows to the spread between seeds of its mean.
+    The rows of a run have the columns of `tseval.analysis.counts.count`. The rows of a published model have
+    accuracies as `printed`, and their `spread` if they are means over seeds. A published model has the number
+    of decimals to which they are truncated, but no digest and no answers. The attribute `spread` has the
+    spread between seeds of the mean over a set of rows.
     """
 
     heading: str
@@ -49,7 +50,7 @@ class Column:
     signature: str | None = None
     perplexity: str | None = None
     parameters: str | None = None
-    n_parameters: int | None = None  # exactly, where they were counted
+    n_parameters: int | None = None  # the exact number, if known
     notes: tuple[str, ...] = ()
     too_long: int = 0
     warnings: tuple[str, ...] = ()
@@ -60,21 +61,21 @@ class Column:
 
     @property
     def published(self) -> bool:
-        """Whether the values stand in a paper rather than in a run."""
+        """Whether the values are from a paper, not from a run."""
         return self.decimals is not None
 
     def exact(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
-        """Map each row's key to its exact accuracy, None where there is none."""
+        """Map each row's key to its exact accuracy; None if it has none."""
         if not self.published:
             return dict(zip(self.keys(by), exact_accuracy(self.rows), strict=True))
         texts = self.printed(by).items()
         return {key: None if text is None else Fraction(text) for key, text in texts}
 
     def ranked_by(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
-        """Map each row's key to what it is ranked by: the correct share of all its items.
+        """Map each row's key to the value for ranks: the correct share of all its items.
 
-        Undecidable items are wrong here, so that no model gains by not knowing words. What a paper counts
-        stands in its accuracies.
+        Undecidable items count as wrong here, so that a model does not gain by not knowing words. For
+        published models it is the published accuracy.
         """
         if self.published:
             return self.exact(by)
@@ -90,7 +91,7 @@ class Column:
 
     @property
     def share_of_1(self) -> Fraction | None:
-        """Share of the answer 1 among all answers, which is 1/2 without a bias; None where none was asked."""
+        """Share of the answer 1 among all answers, 1/2 without a bias; None if there are no answers."""
         if N_ANSWERS not in self.rows or not self.rows[N_ANSWERS].sum():
             return None
         return Fraction(int(self.rows[N_ONES].sum()), int(self.rows[N_ANSWERS].sum()))
@@ -100,7 +101,7 @@ class Column:
         return dict(zip(self.keys(by), self.rows["printed"], strict=True)) if self.published else {}
 
     def shown(self, by: Sequence[str]) -> dict[Key, str | None]:
-        """Map each row's key to what readers see of a published accuracy; of a mean, with its spread."""
+        """Map each row's key to the displayed published accuracy, with its spread if it is a mean."""
         printed = self.printed(by)
         spreads = self.rows["spread"] if printed else ()
         return {
@@ -109,7 +110,7 @@ class Column:
         }
 
     def keys(self, by: Sequence[str]) -> list[Key]:
-        """Identify the rows, missing values as None."""
+        """Return the keys of the rows, with None for missing values."""
         columns = (self.rows[name].tolist() for name in (*ROW, *by))
         return [tuple(None if pd.isna(cell) else cell for cell in row) for row in zip(*columns, strict=True)]
 
@@ -149,7 +150,7 @@ def description_of(run: Run) -> Column:
 
 
 def heading_of(manifest: Manifest) -> str:
-    """Return what a table calls a model, with the context of its sentences: `lstm after 100 words (same)`."""
+    """Return the printed name of a model, with the context: `lstm after 100 words (same)`."""
     context = manifest.suite.context
     if context is None:
         return manifest.model.name
@@ -196,7 +197,7 @@ def _printed_column(
 
 
 def human_of(board: Board) -> Column | None:
-    """Return the column of what people get right, if a board has it: beside models, without ranks."""
+    """Return the column of human accuracy, if a board has it; it is shown with models, without ranks."""
     human = board.human
     if human is None:
         return None
@@ -206,7 +207,7 @@ def human_of(board: Board) -> Column | None:
 
 
 def distinct_headings(columns: Sequence[Column]) -> list[Column]:
-    """Return every column a heading of its own: equal names get their origin, then a number."""
+    """Return columns with unique headings: equal names get their origin, then a number."""
     shared = Counter(column.heading for column in columns)
     named = [
         replace(column, heading=f"{column.heading} ({column.origin})")
@@ -223,7 +224,7 @@ def distinct_headings(columns: Sequence[Column]) -> list[Column]:
 
 
 def refuse_unlike(columns: Sequence[Column]) -> None:
-    """Refuse columns that were not scored on the same items: their rows mean different things."""
+    """Raise an error for columns that were not scored on the same items."""
     first = next((column for column in columns if not column.published), columns[0])
     for column in columns:
         if column.suite != first.suite or (column.digest or first.digest) != first.digest:
@@ -237,7 +238,7 @@ def refuse_unlike(columns: Sequence[Column]) -> None:
 
 
 def _refuse_other_counts(published: Column, run: Column) -> None:
-    """Hold a run to the item counts behind a published table; a `--limit` fails here."""
+    """Check a run against the item counts of a published table; a run with `--limit` fails."""
     counts = dict(zip(published.keys(()), published.rows["n_items"], strict=True))
     for key, n_items in zip(run.keys(()), run.rows["n_items"], strict=True):
         if counts.get(key, n_items) != n_items:
@@ -261,14 +262,14 @@ def _decimal(value: Json) -> str | None:
 
 
 def _millions(count: Json) -> str | None:
-    """Print a number of parameters as papers do: 1402950 as 1.4M."""
+    """Format a number of parameters as papers do: 1402950 as 1.4M."""
     if not isinstance(count, int) or isinstance(count, bool) or _is_endless(count):
         return None
     return f"{count / 1e6:.3g}M" if count >= 1000 else str(count)
 
 
 def number_of(parameters: str | None) -> int | str | None:
-    """Read a number of parameters that somebody printed, `0.55M`; a text that is none stays."""
+    """Parse a printed number of parameters, such as `0.55M`; other text is returned unchanged."""
     match = re.fullmatch(r"([\d.,]+)\s*([KMB]?)", parameters or "", re.IGNORECASE)
     if match is None:
         return parameters
@@ -281,10 +282,10 @@ def number_of(parameters: str | None) -> int | str | None:
 
 
 def _is_endless(value: float) -> bool:
-    """Check whether a number is whole, measures nothing, and fits no float."""
+    """Return whether an integer is too large for a real count, and possibly for a float."""
     return isinstance(value, int) and value.bit_length() > 64
 
 
 def printed_decimals(columns: Sequence[Column]) -> int | None:
-    """Return the decimals that published accuracies are cut to, None without a published column."""
+    """Return the decimals that published accuracies are truncated to; None without a published column."""
     return min((column.decimals for column in columns if column.decimals is not None), default=None)

@@ -1,6 +1,6 @@
-"""Learning curves as data frames and as panels: losses, and what a validation is judged by.
+"""Learning curves as data frames and as panels: losses, and the validation measure.
 
-Decay rates after Figure 5 of Bhatt et al. 2020.
+Decay rates are drawn as in Figure 5 of Bhatt et al. 2020.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
 CURVES_SUFFIX = ".curves"
 LOSSES = "training_loss", "validation_loss"
-TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # times its best value, up to which a curve is shown
+TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # a curve is shown up to this many times its best value
 MARGIN = 0.07  # of the range of an axis
-MARKED = 16  # epochs with a marker, of many
+MARKED = 16  # epochs with a marker, if there are many
 DASHES = ((1.0, 0.0), (5.0, 1.5), (1.2, 1.2), (6.0, 1.5, 1.2, 1.5), (3.0, 3.0))  # strokes and gaps, by layer
 ALPHA = "Decay rate α of each layer", Axis("α, share of the state that is kept", (0, 1))
 TRAINING: Mapping[str, Any] = {"linewidth": 1, "alpha": 0.45, "marker": ""}
@@ -42,10 +42,10 @@ STRINGS = replace(ERRORS, size=(4.2, 3.9), margin=(0, 0), across=3, families=Fal
 
 @dataclass(frozen=True, slots=True)
 class TrainingKind:
-    """What the curves of one kind of model show.
+    """The curves of one kind of model.
 
-    `time` is the column that they run along, the number it is divided by, and its name; `goal` the column of
-    what a validation is judged by.
+    `time` has the column of the x-axis, its divisor and its name; `goal` is the column of the validation
+    measure.
     """
 
     model: str
@@ -62,9 +62,9 @@ CLASSIFIER = TrainingKind("a classifier", ("epoch", 1, "epochs"), "nats per exam
 
 
 def read_curves(path: Path) -> pd.DataFrame:
-    """Read the learning curves of a model: a row a moment, `model` and what was written along the training.
+    """Read the learning curves of a model: one row per measurement, `model` and the logged columns.
 
-    The model is called as its file.
+    The model has the name of its file.
     """
     try:
         table = read_parquet(path, {})
@@ -101,18 +101,18 @@ def _kind(columns: Iterable[object]) -> TrainingKind:
 
 
 def training_name(path: Path) -> str:
-    """Return the name of the training that curves belong to."""
+    """Return the name of the training of a file of curves."""
     return path.stem.removesuffix(CURVES_SUFFIX)
 
 
 def curve_numbers(curves: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return learning curves in one table, without the seconds: the same training takes others each time."""
-    # `read_curves` makes floats of all; steps and tokens are whole again.
+    """Return learning curves in one table, without the seconds, which differ between equal trainings."""
+    # `read_curves` returns floats only; steps and tokens become whole numbers again.
     return pd.concat(curves, ignore_index=True).drop(columns="seconds", errors="ignore").convert_dtypes()
 
 
 def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -> None:
-    """Draw learning curves into files, SVG or PNG by their names. The same curves give the same SVG."""
+    """Draw learning curves into SVG or PNG files; the same curves always give the same SVG."""
     (first, name), *others = ((_kind(frame), frame["model"].iloc[0]) for frame in curves)
     for kind, other in others:
         if kind != first:
@@ -126,8 +126,8 @@ def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -
 def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
     """Return a panel for each watched scalar, one for the losses and one for perplexity or accuracy.
 
-    Few models share the panels and a legend. Of many, each family has a row of its own, with names at
-    the ends of lines.
+    Few models share the panels and a legend. If there are many, each family has a row, with names at the ends
+    of lines.
     """
     kind = _kind(curves[0])
     time = Axis(kind.time[2], (0, None))
@@ -176,7 +176,7 @@ def _loss(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Pan
         training = _series(frame, LOSSES[0], index, named=False, **TRAINING)
         validation = _series(frame, LOSSES[1], index)
         series += [training, validation]
-        # Each by its own lowest value: a classifier's training loss falls far below that of validation.
+        # Each loss by its lowest value: a classifier's training loss falls far below its validation loss.
         values += [line.y for line in (training, validation) if line.y and validation.y]
     limits: tuple[float | None, float | None] = (None, None)
     if values:
@@ -197,8 +197,9 @@ def _goal(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Pan
 
 
 def ceiling(curves: Iterable[Sequence[float]], times: float) -> float:
-    """Return the height up to which falling curves are worth showing: so many times the lowest value of each.
+    """Return the height up to which falling curves are shown: at most `times` the lowest value of each.
 
-    A model may explode at the start and recover; that must not flatten all that follows, here or of others.
+    A model may diverge at the start and recover. This must not flatten the rest of its curve, or other
+    curves.
     """
     return max(min(max(values), times * min(values)) for values in curves)

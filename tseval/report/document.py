@@ -1,4 +1,4 @@
-"""Documents: what readers see of tables and analyses; as Markdown, CSV, JSON, LaTeX, and on a terminal."""
+"""Documents: the contents of tables and analyses, for Markdown, CSV, JSON, LaTeX and the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-# The heading of a column of intervals; the confidence level takes the place of the braces when it is printed.
+# The heading of a column of intervals; `interval_heading` inserts the confidence level.
 INTERVAL_HEADING = "{level} interval"
 
 
@@ -26,9 +26,9 @@ def interval_heading() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a grid: its heading, the columns of a frame that it shows (of several, as a tuple), how.
+    """A column of a grid: its heading, its format, and the columns of a frame that it shows.
 
-    A field that is joined says more of what the field before it says, and is not parted from it.
+    Several columns are shown as a tuple. A joined field adds to the field before it and stays next to it.
     """
 
     heading: str
@@ -39,7 +39,7 @@ class Field:
 
     @property
     def title(self) -> str:
-        """The heading as it is printed, with the confidence level of today."""
+        """The printed heading, with the current confidence level."""
         return interval_heading() if self.heading == INTERVAL_HEADING else self.heading
 
     def values(self, frame: pd.DataFrame) -> list[object]:
@@ -50,7 +50,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a grid: a value for each field; of a section, or a group of rows, the label alone."""
+    """A line of a grid: a value for each field; for a section or a group of rows, only the label."""
 
     cells: tuple[object, ...]
     kind: Literal["section", "group", "row"] = "row"
@@ -59,7 +59,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for readers; `title` is empty where it needs none."""
+    """A table for print; `title` may be empty."""
 
     fields: Sequence[Field]
     lines: Sequence[Line]
@@ -72,7 +72,7 @@ class Grid:
         return cls(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
 
     def texts(self, line: Line) -> list[str]:
-        """Return the text of every value of a line: text as it is, what is missing as a dash."""
+        """Return the text of every value of a line: strings unchanged, missing values as a dash."""
         cells = [*line.cells, *[""] * (len(self.fields) - len(line.cells))]
         return [
             _text(value, line.show or field.show) for value, field in zip(cells, self.fields, strict=True)
@@ -80,7 +80,7 @@ class Grid:
 
     @property
     def parts(self) -> list[list[int]]:
-        """Places of the fields that stand together; the first part labels the lines."""
+        """Groups of joined fields, by their indices; the first group labels the lines."""
         starts = [index for index, field in enumerate(self.fields) if not (index and field.joined)]
         ends = [*starts[1:], len(self.fields)]
         return [list(range(start, end)) for start, end in zip(starts, ends, strict=True)]
@@ -96,9 +96,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is told about runs and boards. All text in it may come from outside; each format escapes it.
+    """The content of a report. All text in it may come from outside, so each format escapes it.
 
-    `records` have one row per model and number, full precision: what csv holds; `content` is what json holds.
+    `records` has one row per model and number, in full precision, for CSV; `content` is for JSON.
     """
 
     grids: Sequence[Grid]
@@ -119,9 +119,9 @@ class Document:
 def side_by_side(
     keys: Sequence[Field], frames: Mapping[str, pd.DataFrame], measures: Sequence[Field]
 ) -> tuple[list[Field], list[Line]]:
-    """Return fields and lines of models side by side: what rows share, then the measures of each model.
+    """Return fields and lines of several models: the shared columns, then the measures of each model.
 
-    A measure without a heading stands under the model's name, and those with one beside it.
+    A measure without a heading gets the model's name; measures with a heading are joined to it.
     """
     first = next(iter(frames.values()))
     fields = [replace(key, joined=index > 0) for index, key in enumerate(keys)]

@@ -1,8 +1,8 @@
-"""Error on suites and formal languages during a training, as data frames and as panels.
+"""Error on suites and formal languages during training, as data frames and as panels.
 
-Error against loss, and what models learn of a formal language by epochs, after Figures 2a, 3a, 3c and 3d of
-Bernardy & Lappin 2022. Trainings whose names end in `-seed1`, `-seed2` and so on are one line: their mean,
-with the standard deviation between seeds on either side.
+The panels show error against loss, and loss and error on a formal language by epoch, as in Figures 2a, 3a, 3c
+and 3d of Bernardy & Lappin 2022. Trainings whose names end in `-seed1`, `-seed2` and so on are one line:
+their mean, with the standard deviation between seeds on both sides.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ COLUMNS: dict[str, pa.DataType] = {"step": pa.int64(), "suite": pa.string(), "ac
 
 
 def read_error_curves(path: Path) -> pd.DataFrame:
-    """Read learning curves, and the accuracies that stand beside them, `NAME.accuracy.parquet`.
+    """Read learning curves, and the accuracies in the file next to them, `NAME.accuracy.parquet`.
 
-    The error of a suite is 1 minus its mean accuracy, each row of the table counted once.
+    The error of a suite is 1 minus its mean accuracy, with each row of the table counted once.
 
     Returns:
-        One row a moment, suite by suite: `model`, `suite`, `training_loss` (nats a token), `error`.
+        One row per step and suite: `model`, `suite`, `training_loss` (nats per token), `error`.
     """
     curves = read_curves(path)
     losses = dict(zip(curves.get("step", ()), curves[LOSSES[0]], strict=False))
@@ -68,7 +68,7 @@ def read_error_curves(path: Path) -> pd.DataFrame:
 
 
 def _read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """Read the accuracies that were measured along the training of these curves."""
+    """Read the accuracies that were measured during the training of these curves."""
     beside = _beside(path)
     try:
         return read_parquet(beside, columns, others=False)
@@ -92,7 +92,7 @@ def _beside(path: Path) -> Path:
 
 
 def error_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
-    """Return error against training loss, which falls to the right: a panel for each suite."""
+    """Return a panel for each suite: error against training loss, which falls to the right."""
     names = list(dict.fromkeys(frame["model"].iloc[0] for frame in curves))
     series_of: dict[str, list[Series]] = {}
     for frame in curves:
@@ -118,11 +118,11 @@ STRING_COLUMNS: dict[str, pa.DataType] = {
 
 
 def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
-    """Read learning curves, and what was measured of a formal language along them.
+    """Read learning curves, and the measurements on a formal language during training.
 
     Returns:
-        `model`, `epoch`, `n_seeds`, then `string_loss` and `headline_error`, each a mean over seeds, with
-        `string_loss_spread` and `headline_error_spread`, the standard deviation between these; `suite`.
+        `model`, `epoch`, `n_seeds`, then `string_loss` and `headline_error` (means over seeds),
+        `string_loss_spread` and `headline_error_spread` (standard deviations between seeds), `suite`.
     """
     frames = []
     for path in paths:
@@ -151,7 +151,7 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
 
 
 def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
-    """Return loss on strings and error by epoch, and error against loss."""
+    """Return panels of loss on strings and error by epoch, and of error against loss."""
     series: tuple[list[Series], list[Series], list[Series]] = [], [], []
     by_loss, by_error, both = series
     for index, (name, model_rows) in enumerate(rows.groupby("model", sort=False)):
@@ -172,6 +172,6 @@ def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
 
 
 def _up_from_zero(series: Sequence[Series]) -> Axis:
-    """Return the axis of errors, with all bands on it."""
+    """Return the axis of errors, from 0 and high enough for all bands."""
     highest = max(value for line in series for value in line.high or line.y)
     return Axis("error", (0, (1 + MARGIN) * highest or 1))

@@ -1,4 +1,4 @@
-"""Families of architectures, which share a panel where there are many models."""
+"""Families of architectures, each with separate panels if there are many models."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from tseval.report.panels import Panel
 
 
-MOST_TOGETHER = 7  # lines in one panel; so many colours differ in lightness too
+MOST_TOGETHER = 7  # lines in one panel: the first seven colours also differ in lightness
 UNKNOWN_FAMILY = "Others"
 FAMILIES = {
     "Gated": ("gru", "lstm", "ablated-lstm", "onlstm"),
     "Decaying": ("eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"),
 }
 _FAMILY_OF = {arch: family for family, archs in FAMILIES.items() for arch in archs}
-# As a word of the name, in which `-` parts words: `number-lstm-1`. The longest first: `drnn-cnn` is one.
+# As a separate part of the name: `number-lstm-1`. The longest first, because `drnn-cnn` is one architecture.
 _KNOWN = re.compile(
     rf"(?<![^\W_])({'|'.join(sorted(_FAMILY_OF, key=len, reverse=True))})(?![^\W\d_])", re.IGNORECASE
 )
@@ -36,9 +36,9 @@ def without_seed(name: str) -> str:
 
 
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Return models in families by the architectures in their names, where they are too many for one panel.
+    """Group models into families by the architectures in their names, if they are too many for one panel.
 
-    A larger family comes in parts of at most `MOST_TOGETHER`. Few models are one family without a title.
+    A larger family is split into parts of at most `MOST_TOGETHER`. Few models are one family without a title.
     """
     if len(names) <= MOST_TOGETHER:
         return [("", list(range(len(names))))]
@@ -56,7 +56,7 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
 
 
 def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
-    """Return each panel once for every family of models, with the lines of the others behind.
+    """Return each panel once for every family of models, with the lines of other families in the background.
 
     Few models stay together, as one family without a name.
     """

@@ -1,4 +1,4 @@
-"""Figures: panels of lines, bands, bars, dots or scatter, all drawn by one function that a look steers."""
+"""Figures: panels of lines, bands, bars, dots or scatter; one function draws them all, given a look."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 FIGURE_ENDINGS = (".svg", ".pdf", ".png")
-LONGEST_WORD = 46  # of a word at an axis
-# Paul Tol's "muted" colours, told apart with any colour vision, black and grey. The first seven, as many
-# as stand in one panel, differ in lightness too, for whoever prints without colours.
+LONGEST_WORD = 46  # characters of an axis label
+# Paul Tol's "muted" colours, which colour-blind people can distinguish, black and grey. The first seven, the
+# most in one panel, also differ in lightness, for prints without colours.
 COLOURS = (
     "#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#000000", "#44AA99", "#999933", "#AA4499",
     "#DDCC77", "#777777",
 )  # fmt: skip
 GREY = "#555555"
-BEHIND = "#dedede"  # of the models of other families
+BEHIND = "#dedede"  # the lines of models of other families
 INK = "#222222"
 MARKERS = "osD^vP*X<>p"
 CHANCE = 0.5
 _CHANCE_LINE: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (4, 3))}
 STYLE = {
-    "svg.hashsalt": "tseval",  # names inside an SVG are random otherwise
+    "svg.hashsalt": "tseval",  # otherwise, identifiers in an SVG are random
     "font.size": 9,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -57,7 +57,7 @@ STYLE = {
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
-    """Refuse figures of other kinds, before anything is computed."""
+    """Raise an error for file names of other formats, before anything is computed."""
     for path in paths:
         if path.suffix.lower() not in FIGURE_ENDINGS:
             raise error(
@@ -69,7 +69,7 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
 def write_figure(
     panels: Sequence[Panel], look: Look, paths: Sequence[Path], error: type[TsevalError]
 ) -> None:
-    """Draw panels into files, SVG, PDF or PNG by their names. The same panels give the same file."""
+    """Draw panels into SVG, PDF or PNG files, by their endings. The same panels give the same file."""
     check_figure_names(paths, error)
     try:
         from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
@@ -79,7 +79,7 @@ def write_figure(
             'install it: pip install "tseval[plots]"'
         ) from None
     with style.context(["default", {**STYLE, "font.size": look.text_size}]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about letters that the font lacks
+        warnings.simplefilter("ignore")  # about characters that are missing in the font
         figure = draw(panels, look)
         rcParams["svg.fonttype"] = "path" if _is_drawable(figure) else "none"
         for path in paths:
@@ -90,9 +90,9 @@ def write_figure(
 
 
 def _is_drawable(figure: Figure) -> bool:
-    """Whether all that is written in a figure can be drawn; what cannot is left to whoever shows an SVG.
+    """Return whether all text can be drawn as paths; otherwise the viewer of an SVG must render it.
 
-    The font lacks letters, of Chinese for one, and matplotlib before 3.11 turns Hebrew and Arabic round.
+    The font has no Chinese characters, for example, and matplotlib before 3.11 reverses Hebrew and Arabic.
     """
     from matplotlib.font_manager import FontProperties, findfont, get_font  # noqa: PLC0415 - an optional dependency
     from matplotlib.text import Text  # noqa: PLC0415 - an optional dependency
@@ -109,17 +109,17 @@ def _sign(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
-NAMES = 1.2  # inches for names beside panels that otherwise have a legend
-BAR_GROUP, BAR, BETWEEN_GROUPS = 0.8, 0.13, 0.2  # share of its room that a group takes; inches
-NARROWEST, WIDEST = 5.0, 14.0  # inches of bars
+NAMES = 1.2  # inches for names next to panels, instead of a legend
+BAR_GROUP, BAR, BETWEEN_GROUPS = 0.8, 0.13, 0.2  # share of its space that a group fills; inches
+NARROWEST, WIDEST = 5.0, 14.0  # inches, for a panel of bars
 UPRIGHT, TURNED = 2.9, 4.2  # inches of a panel of bars with its words
-SHORT = 9  # characters of a word that needs not be turned
-DOT_WIDTH, DOT_LINE, DOT_TITLE = 4.6, 0.19, 0.85  # inches of a panel, of a word, of its title and axis
-SHORT_DOT_TITLE = 0.3  # inches of a title without an axis below the panel
-DOT_STEP, LETTER_LINE = 0.07, 0.16  # inches of a line of dots for each model, and for each line of letters
-DOT_SPREAD = 0.5  # of a line, over all models
-LINE_STEP, LINE_SPREAD = 0.03, 0.4  # from one model to the next, of the width of a panel; over all models
-LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
+SHORT = 9  # characters of a label that is not rotated
+DOT_WIDTH, DOT_LINE, DOT_TITLE = 4.6, 0.19, 0.85  # inches of a panel, of a label, of title and axis together
+SHORT_DOT_TITLE = 0.3  # inches of a title if there is no axis below the panel
+DOT_STEP, LETTER_LINE = 0.07, 0.16  # inches per model in a line of dots, and per line of letters
+DOT_SPREAD = 0.5  # of a line's height, for all models together
+LINE_STEP, LINE_SPREAD = 0.03, 0.4  # offset between models, as a share of the panel's width; its maximum
+LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches per legend entry, and per letter of it
 STROKES: Mapping[str, Any] = {  # of intervals
     "line": {"linewidth": 1, "alpha": 0.55},
     "dot": {"linewidth": 1, "alpha": 0.55},
@@ -130,15 +130,15 @@ SEED_POINTS: Mapping[str, Any] = {
     "linestyle": "", "markersize": 3, "markerfacecolor": "none", "markeredgewidth": 0.6, "alpha": 0.8,
     "clip_on": False,
 }  # fmt: skip
-MANY_DOTS = 300  # of more dots each is smaller and lets others through
+MANY_DOTS = 300  # above this number, dots are smaller and more transparent
 
 
 def draw(panels: Sequence[Panel], look: Look) -> Figure:
-    """Draw panels; many models stand in panels by family, the lines of the others grey behind."""
+    """Draw panels; many models are split by family, with the lines of other families in grey."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     groups = by_family(panels) if look.families else [list(panels)]
-    in_rows = look.legend == "below" and len(groups) > 1  # each family in rows of its own, without a legend
+    in_rows = look.legend == "below" and len(groups) > 1  # separate rows for each family, without a legend
     blocks = _blocks(groups, look)
     sizes = [[_size(row[0], look) for row in rows] for rows in blocks]
     heights = [[height for _, height in row_heights] for row_heights in sizes]
@@ -156,7 +156,7 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
         parts = figure.subfigures(down, beside, squeeze=False).flatten().tolist()
     for part, rows, row_heights in zip(parts, blocks, heights, strict=True):
         if look.mark == "dot" and height - sum(row_heights) > 0.01:
-            rows.append([])  # what this column lacks to the height of the other stays empty below it
+            rows.append([])  # an empty row fills the shorter column
             row_heights.append(height - sum(row_heights))
         grid = part.subplots(
             len(rows), max(map(len, rows)), squeeze=False,
@@ -186,7 +186,7 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
 
 
 def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence[Panel]]]:
-    """Arrange panels in rows; each family of bars, and each of two columns of dots, is a block of its own."""
+    """Arrange panels in rows; each family of bars, and each of two columns of dots, is a separate block."""
     if look.mark == "bar":
         return [[group] for group in groups]
     rows = [group[at : at + look.across] for group in groups for at in range(0, len(group), look.across)]
@@ -201,7 +201,7 @@ def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence
 
 def _size(panel: Panel, look: Look) -> tuple[float, float]:
     if look.mark == "dot":
-        title = SHORT_DOT_TITLE if "x" in look.shared else DOT_TITLE  # without numbers below each panel
+        title = SHORT_DOT_TITLE if "x" in look.shared else DOT_TITLE  # shared: no numbers below each panel
         n_lines = max((len(_broken(word, look)) for word in panel.words), default=1)
         step = DOT_STEP * len(panel.series) if look.letters else 0
         line = max(DOT_LINE, step, LETTER_LINE * n_lines if n_lines > 1 else 0)
@@ -221,9 +221,9 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
     if look.mark == "line":
         spread = min(LINE_STEP * (positions[-1] - positions[0] + 1) * len(panel.series), LINE_SPREAD)
     for order, curve in enumerate(panel.series):
-        # A little to the side of each other, so that no interval hides another.
+        # Small offsets, so that intervals do not hide each other.
         aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
-        if look.mark == "dot":  # lines are counted from below, and the first model stands on top
+        if look.mark == "dot":  # dots are placed from the bottom, and the first model is at the top
             aside = -aside
         _draw_series(axes, curve, [position + aside for position in curve.x], panel, look)
     if look.chance:
@@ -237,16 +237,16 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
         axes.set_xticks(positions)
     if look.mark == "line":
         axes.set_xlim(positions[0] - 0.5, positions[-1] + 0.5)
-    family = "" if look.legend == "below" else panel.family  # there it stands beside the row
+    family = "" if look.legend == "below" else panel.family  # otherwise the row shows it
     title = ": ".join(part for part in (family, panel.title) if part)
     lines = [plain(line)[: 2 * LONGEST] for line in (title, panel.subtitle) if line]
-    # That of dots stands to the right, since words take room on the left.
+    # The title of dots is at the right, because labels need space on the left.
     side: Literal["right"] | None = "right" if look.mark == "dot" else None
     axes.set_title("\n".join(lines), loc=side, fontsize=look.title_size, parse_math=False)
 
 
 def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
-    """Return the horizontal and the vertical axis of a panel: dots have their words from below upwards."""
+    """Return the horizontal and the vertical axis of a panel; dots have their labels on the vertical axis."""
     return (panel.y, panel.x) if look.mark == "dot" else (panel.x, panel.y)
 
 
@@ -292,7 +292,7 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
     low, high = axis.limits
     if low is None and high is not None:
         high = min(high, of_side.get_view_interval()[1])
-    if axis.limits != (None, None):  # else later panels that share the axis could not widen it
+    if axis.limits != (None, None):  # otherwise, later panels could not widen a shared axis
         axes.set(**{f"{side}lim": (low, high)})
     if axis.falling:
         of_side.set_inverted(True)
@@ -320,7 +320,7 @@ def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
 
 
 def _broken(word: str, look: Look) -> list[str]:
-    """Return the lines of a word at an axis, broken at spaces and underscores."""
+    """Return the lines of an axis label, broken at spaces and underscores."""
     if not look.letters:
         return [plain(word)[:LONGEST_WORD]]
     lines = wrap(plain(word).replace("_", "_ "), look.letters)
@@ -332,7 +332,7 @@ def _is_turned(panel: Panel, look: Look) -> bool:
 
 
 def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> None:
-    """Say below panels which line is which model, and what else there is."""
+    """Draw a legend of models and other keys below panels."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
     names = {line.index: line.name for panel in panels for line in panel.series if line.name}
@@ -351,16 +351,16 @@ def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> N
     legend = part.legend(
         [Line2D([], [], **style) for style, _ in entries], ["" for _ in entries], loc="outside lower center",
         ncols=min(len(entries), look.columns or max(1, int(room / entry))),
-        handlelength=2.6 if look.keys else 2,  # strokes are told apart by their dashes
+        handlelength=2.6 if look.keys else 2,  # long enough to show dashes
     )  # fmt: skip
     for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
         _write(text, name)
 
 
 def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
-    """Write names to the right of axes whose limits are set, each at the end of its line; none over another.
+    """Write names to the right of axes whose limits are set, each at the end of its line, without overlaps.
 
-    Before a name stands the marker of its line, so that lines are told apart without colours too.
+    The marker of a line precedes its name, so that lines can be distinguished without colours.
     """
     from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
 
@@ -383,13 +383,13 @@ def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
 
 
 def _write(text: Text, name: str) -> None:
-    # Set afterwards: in a legend a label that begins with `_` would be left out, and `$` starts a formula.
+    # Set afterwards: a legend ignores labels that begin with `_`. `$` would start a formula.
     text.set_parse_math(False)
     text.set_text(plain(name)[:LONGEST])
 
 
 def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) -> list[float]:
-    """Move ascending heights apart, those that would meet around their middle; all within the limits."""
+    """Move ascending heights apart by at least `gap`, around their common middle, within the limits."""
     low, high = limits
     gaps = [index * gap * (high - low) for index in range(len(heights))]
     groups: list[list[float]] = []

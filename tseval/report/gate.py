@@ -1,4 +1,4 @@
-"""Gate a model: a table of what it lost against an earlier one, JUnit XML and a summary for CI pages."""
+"""Gate a model: a table of its drops from an earlier model, JUnit XML, and a summary for CI pages."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _FIELDS = (
     Field("Detectable drop", ("detectable",), format_share),
     Field("Result", ("outcome",), align="left"),
 )
-# With --strict, after p: of the test that a larger drop is excluded by.
+# With --strict, after p: the p of the test that excludes a larger drop.
 _EXCLUDED = Field("p no drop", ("p_no_drop_holm",), format_probability)
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What a gate found: `lines` has one line for each row of each suite (`tseval.analysis.gate`)."""
+    """The result of a gate: `lines` has one line for each row of each suite (`tseval.analysis.gate`)."""
 
     lines: pd.DataFrame
     document: Document
@@ -49,7 +49,7 @@ class Gate:
 
     @property
     def failures(self) -> pd.DataFrame:
-        """The lines on which the model fails: dropped, or, if strict, a drop that cannot be excluded."""
+        """The lines on which the model fails: dropped or, if strict, a drop that cannot be excluded."""
         passed = ["no drop", "not compared"] if self.strict else ["no drop", "no drop found", "not compared"]
         return self.lines[~self.lines["outcome"].isin(passed)]
 
@@ -89,19 +89,19 @@ def gate(
     suites: Sequence[str] = (),
     strict: bool = False,
 ) -> Gate:
-    """Compare a model with an earlier one on every suite that both have runs on.
+    """Compare a model with an earlier one on every suite with runs of both.
 
     Args:
         new: Runs of the model to judge, one for each suite.
         old: Runs of the model to compare with.
         max_drop: The largest drop of accuracy that does not matter.
-        rows: Names of rows as tables print them, also patterns with * and ?; all rows if there are none.
-        suites: Names of suites; all that both have if there are none.
-        strict: The model also fails where a larger drop cannot be excluded.
+        rows: Printed names of rows, or patterns with * and ?; empty for all rows.
+        suites: Names of suites; empty for all common suites.
+        strict: The model also fails if a larger drop cannot be excluded.
 
     Raises:
-        RunError: No suite in common, several models on one suite, runs over different items, an unknown row,
-            or no item that both models can decide.
+        RunError: There is no common suite, two runs of a model on one suite, runs on different items, an
+            unknown row, or no item that both models can decide.
     """
     parts = []
     for suite, (later, earlier) in _pairs(new, old, suites).items():
@@ -121,7 +121,7 @@ def gate(
 
 
 def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dict[str, tuple[Run, Run]]:
-    """Return the runs of both models by suite, in pairs."""
+    """Return pairs of runs, of the new and the old model, by suite."""
     sides: list[dict[str, Run]] = []
     for side, runs in (("NEW", new), ("OLD", old)):
         run_of_suite: dict[str, Run] = {}
@@ -153,7 +153,7 @@ def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dic
 
 
 def _chosen(verdicts: pd.DataFrame, patterns: Sequence[str]) -> list[int] | None:
-    """Return the numbers of the rows that patterns name, as tables print them; None for all."""
+    """Return the numbers of rows whose printed names match a pattern; None for all."""
     if not patterns:
         return None
     labels = [label.casefold() for label in row_labels(row_places(verdicts, ())[0])]
@@ -173,7 +173,7 @@ def _no_row(opened: RunSet, patterns: Sequence[str]) -> RunError:
 
 
 def _labels(lines: pd.DataFrame) -> list[str]:
-    """Return the names of lines, as tables name their rows."""
+    """Return the printed names of lines."""
     rows = lines[lines[ROW[2]] != ALL_ROWS]
     names = dict(zip(rows.index, row_labels(rows[[*ROW]]), strict=True))
     return [names.get(number, f"All {len(rows)} rows") for number in lines.index]
@@ -212,7 +212,7 @@ def _document(
 
 
 def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Line]:
-    """Return rows under their headings, and the mean below all of them."""
+    """Return rows with their headings, and the mean at the end."""
     pairs = [*zip(keys, lines, strict=True)]
     rows = [pair for pair in pairs if pair[0] != MEAN_KEY]
     mean = [line for key, line in pairs if key == MEAN_KEY]
@@ -240,7 +240,7 @@ def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
 
 
 def as_junit(outcome: Gate) -> str:
-    """Return JUnit XML, which CI services show: a test for each row, a failure for each drop."""
+    """Return JUnit XML for CI services: a test for each row, a failure for each drop."""
     root = ElementTree.Element("testsuites", name="tseval gate")
     failed = set(outcome.failures.index)
     for suite, suite_lines in outcome.lines.groupby("suite", sort=False):
@@ -272,7 +272,7 @@ def as_junit(outcome: Gate) -> str:
 
 
 def _failure(outcome: str) -> str:
-    """Return why a row fails."""
+    """Return the reason why a row fails."""
     return "dropped" if outcome == "dropped" else "a larger drop cannot be excluded"
 
 

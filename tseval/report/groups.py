@@ -1,4 +1,4 @@
-"""Groups of runs: the seeds of an architecture, runs with similar names, runs that a user puts together."""
+"""Groups of runs: seeds of an architecture, runs with similar names, runs that a user groups."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from tseval.report.opened import RunSet
 
 
-# What tells models apart that differ in nothing but their seed, and where they were scored.
+# Details that differ between models that differ only in their seed, or in where they were scored.
 _OF_A_SEED = frozenset(
     {"validation_perplexity", "validation_accuracy", "device", "step", "tokens", "training", "folder"}
 )
 GROUP, SEED = "{group}", "{seed}"
 _LAST_NUMBER = re.compile(r"(.*?)((?:[-_.@ ]?[^\W\d_]*)?)\d+(\D*)")
 _SEED_AT_THE_END = re.compile(r"(?<=.)[-_.@ ]?(?:seed|s)?\d+$")
-MOST_NAMED = 4  # models that a warning names
+MOST_NAMED = 4  # models listed in a warning
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Names of groups with the names of their runs, in the order of the runs.
 
-    `warning` says which groups join models that may differ by more than their seed; None if there is none.
+    `warning` lists groups whose models may differ in more than their seed, or is None.
     """
 
     runs_of: Mapping[str, list[str]]
@@ -39,13 +39,13 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What a user says about groups.
+    """The user's settings for groups.
 
     Attributes:
         by_architecture: Join models that differ only in their seed.
         pattern: Join models with the same {group} in their names, such as `{group}-s{seed}`.
         named: The group of a run, by the real path of its folder. Other runs follow `by_architecture` or
-            `pattern`, and stand alone if there is none.
+            `pattern`; without these, each is a group alone.
     """
 
     by_architecture: bool = False
@@ -56,7 +56,7 @@ class Grouping:
         return self.by_architecture or self.pattern is not None or bool(self.named)
 
     def of(self, opened: RunSet) -> Groups:
-        """Return the groups of runs over one suite.
+        """Return the groups of runs on one suite.
 
         Raises:
             RunError: There is nothing to join, a name does not match the pattern, or a group has two runs
@@ -87,10 +87,10 @@ class Grouping:
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse a pattern of names without exactly one {group} and one {seed}.
+    """Check that a pattern of names has exactly one {group} and one {seed}.
 
     Raises:
-        RunError: Such a pattern.
+        RunError: It has not.
     """
     found = Counter(re.findall(r"\{[^{}]*\}", pattern))
     if found != Counter((GROUP, SEED)):
@@ -122,12 +122,12 @@ def _split(pattern: str) -> list[str]:
 
 
 def _names_of(opened: RunSet, heading: str) -> list[str]:
-    """Return the name of a model, and that of the folder of its run without the suite."""
+    """Return the name of a model, and the name of its run's folder without the suite."""
     return [opened.manifests[heading].model.name, stem_of_folder(opened.folders[heading], opened.suite)]
 
 
 def stem_of_folder(folder: str, suite: str) -> str:
-    """Return the name of the folder of a run without suite and time, which commands add to it.
+    """Return the name of a run's folder without suite and time, which commands add to it.
 
     >>> stem_of_folder("runs/lstm-s1-clams_english", "clams_english")
     'lstm-s1'
@@ -139,9 +139,9 @@ def stem_of_folder(folder: str, suite: str) -> str:
 
 
 def _by_architecture(opened: RunSet, rest: Sequence[str], others: bool) -> dict[str, str]:
-    """Return the group of each run: models whose runs describe them alike, but for the weights.
+    """Return the group of each run: models with equal details apart from their weights and seed.
 
-    The group has the name of the architecture; a model alone keeps its own.
+    The group has the name of the architecture; a model without others keeps its name.
     """
     alike: dict[str, list[str]] = {}
     for name in rest:
@@ -170,7 +170,7 @@ def _refuse_same_model(opened: RunSet, names: Sequence[str]) -> None:
 
 
 def _warning(opened: RunSet, runs_of: Mapping[str, Sequence[str]]) -> str | None:
-    """Warn of groups whose runs may differ by more than the seed: by their names, or how they were scored."""
+    """Return a warning if runs of a group may differ in more than the seed, by their names or scores."""
     warnings = []
     for group, runs in runs_of.items():
         listed = ", ".join(runs[:MOST_NAMED]) + (", ..." if len(runs) > MOST_NAMED else "")
@@ -187,14 +187,14 @@ def _warning(opened: RunSet, runs_of: Mapping[str, Sequence[str]]) -> str | None
 
 
 def _telling_names(opened: RunSet, runs: Sequence[str]) -> list[str]:
-    """Return the names of models; if all are equal, those of the folders of their runs."""
+    """Return the names of models or, if all are equal, of the folders of their runs."""
     names = [_names_of(opened, run) for run in runs]
     models = [model for model, _ in names]
     return models if len({*models}) > 1 else [folder for _, folder in names]
 
 
 def _differ_by_a_number(names: Sequence[str]) -> bool:
-    """Check whether names are equal but for one number, which may be missing at the end.
+    """Return whether names differ in at most one number, which may be missing at the end.
 
     >>> _differ_by_a_number(["lstm", "lstm-2"]), _differ_by_a_number(["lr1-s1", "lr5-s2"])
     (True, False)
@@ -208,7 +208,7 @@ def _differ_by_a_number(names: Sequence[str]) -> bool:
 
 
 def pattern_for(names: Sequence[str]) -> str | None:
-    """Propose a pattern for names that all end in a number; None if no pattern fits all.
+    """Return a pattern for names that all end in a number; None if no pattern matches all.
 
     >>> pattern_for(["drop-s1", "nodrop-s2"])
     '{group}-s{seed}'

@@ -1,4 +1,4 @@
-"""What people get right, read from a table of accuracies."""
+"""Human accuracy, read from a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 
 def read_humans(path: Path, run: Run) -> Column:
-    """Read the accuracies of people, case by case, as a column beside a run."""
+    """Read human accuracies for each case, as a column to show with a run."""
     rows_of_cases = _places(run)
     accuracies: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
     for where, row in read_table(path):
@@ -71,7 +71,7 @@ def read_humans(path: Path, run: Run) -> Column:
 
 
 def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
-    """Return the row of the table in which each contrast of each case stands."""
+    """Return the row of the table for each contrast of each case."""
     rows = run.load_verdicts().select([_CASE, *ROW]).group_by([_CASE, *ROW], use_threads=False).aggregate([])
     return {
         (str(row[_CASE]), str(row[_CONTRAST])): tuple(row[name] for name in ROW) for row in rows.to_pylist()
@@ -81,7 +81,7 @@ def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
 def _key(
     where: str, row: Mapping[str, str], rows_of_cases: Mapping[tuple[str, str], object], *, complete: bool
 ) -> tuple[str, str] | None:
-    """Return the case and contrast of a row; None for a case that only a part of the suite leaves out."""
+    """Return the case and contrast of a line; None for an unknown case, if the run scored only a part."""
     for name in (_CASE, _ACCURACY):
         if name not in row:
             raise SuiteError(

@@ -1,4 +1,4 @@
-"""Single items of runs: sentences, scores, what differs, unknown words, features."""
+"""Single items of runs: sentences, scores, different words, unknown words, features."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from tseval.writing import Writing
 
 ItemOrder = Literal["suite", "margin"]
-# What every row has, in this order; the features of the suite come after.
+# The columns of every row, in this order, before the features of the suite.
 ITEM_COLUMNS = (
     "model", "case", "item", "dependency", "phenomenon", "construction", "contrast", "outcome", "margin",
     "better_score", "worse_score", "better", "worse", "better_differs", "worse_differs",
     "better_unknown", "worse_unknown", "better_read", "worse_read",
 )  # fmt: skip
 UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
-# Outcomes where a model was asked in both orders (`tseval.questions.forced_choice`).
+# Outcomes for prompts in both orders (`tseval.questions.forced_choice`).
 BY_ORDER, NO_ANSWER = "undecided by order", "no answer"
 MOST_EXCEL_ROWS = 2**20 - 1
 
@@ -56,19 +56,19 @@ def item_table(
     Args:
         runs: Runs on the suite.
         suite: The suite that the runs scored.
-        where: Values of features, or of `case`, that the items have.
-        wrong: Only items that are decided against the better sentence; ties count as wrong.
+        where: Values of features, or of `case`, that the items must have.
+        wrong: Only items that the model decides against the better sentence; ties count as wrong.
         order: The order of the suite, or by margin, the most wrong first.
 
     Returns:
         The columns of `ITEM_COLUMNS`, then the features (`feature.NAME` if NAME is one of these). Scores and
-        margins are log-probabilities in nats. If several sentences are compared by regions, `better` holds
-        all of them with their labels. `better_differs` holds the words that the other sentence does not have,
-        `better_unknown` the words that the model does not know, `better_read` the sentence as the model reads
-        it, if that is another text.
+        margins are log-probabilities in nats. If several sentences are compared by regions, `better` has all
+        of them with their labels. `better_differs` has the words that the other sentence lacks,
+        `better_unknown` the words that the model does not know, `better_read` the text that the model reads,
+        if it is different.
 
     Raises:
-        RunError: The suite has other items than a run.
+        RunError: The suite and a run have different items.
         SuiteError: No item has these values.
     """
     frames = [_items_of(run, suite, where) for run in runs]
@@ -81,13 +81,13 @@ def item_table(
 
 
 def rules_of(run: Run, suite: Suite) -> Writing:
-    """Return the rules by which the model of a run was given the sentences of the suite."""
+    """Return the rules by which the sentences of the suite were written for the model of a run."""
     natural = run.manifest.key.protocol.get("text") == "natural"
     return suite.writing if natural and suite.writing else AS_WRITTEN
 
 
 def labels_of(case: Case, contrast: str) -> list[str]:
-    """Return the labels of the sentences that a contrast is about, the better one first; else all labels."""
+    """Return the labels of a contrast, the better one first; for other contrasts, all labels."""
     pairs = ([known.better, known.worse] for known in case.contrasts if str(known) == contrast)
     return next(pairs, list(case.labels))
 
@@ -108,7 +108,7 @@ def _items_of(run: Run, suite: Suite, where: Sequence[tuple[str, str]]) -> pd.Da
     features = [name for name in verdicts if name not in NOT_FEATURES and not str(name).endswith(ENTRY)]
     ratings = [name for name in (RATING, RATING_SE) if name in verdicts]
     more = verdicts[[*dict.fromkeys([*ratings, *features])]]
-    # A feature of data may have the name of a column of ours.
+    # A feature of data may have the name of a standard column.
     taken = {name: f"feature.{name}" for name in more if name in ITEM_COLUMNS}
     return rows[[*ITEM_COLUMNS]].join(more.rename(columns=taken))
 
@@ -138,7 +138,7 @@ def _with_sentences(
     before = [""] * len(verdicts)
     if run.manifest.suite.context is not None:
         before = [f"{number}{IN_CONTEXT}" for number in verdicts[f"{CONTEXT}{ENTRY}"]]
-    asked = run.manifest.key.score == "prompt"  # then the scored texts are questions, not sentences
+    asked = run.manifest.key.score == "prompt"  # then the scored texts are prompts, not sentences
     every_sentence = pa.array(
         [f"{mark}{text}" for column in texts.values() for mark, text in zip(before, column, strict=True)],
         pa.string(),
@@ -203,7 +203,7 @@ def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
 
 
 def _unknown(words: Sequence[str], seen: str | None) -> str | None:
-    """Return the words that a model of words replaces, by what it sees in their places."""
+    """Return the words that the model reads as a mark for unknown words; None if there are none."""
     read = words if seen is None else seen.split()
     if len(read) != len(words):
         return None  # a model of pieces: every word is known
@@ -215,7 +215,7 @@ def _unknown(words: Sequence[str], seen: str | None) -> str | None:
     return " ".join(unknown) or None
 
 
-# ---- what readers and programs get
+# ---- documents and files
 
 
 _GRID = (
@@ -229,7 +229,7 @@ _GRID = (
 
 
 def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
-    """Return the first items for readers; `records` hold all of them."""
+    """Return a document of the first items; `records` has all of them."""
     first = rows if limit is None else rows.head(limit)
     names = zip(first["case"], first["item"], strict=True)
     first = first.assign(name=[f"{case}[{item}]" for case, item in names])
@@ -266,12 +266,12 @@ def _write_excel(rows: pd.DataFrame, path: Path) -> None:
         tame.to_excel(writer, sheet_name="items", index=False)
         for row in writer.sheets["items"].iter_rows():
             for cell in row:
-                if cell.data_type == "f":  # a sentence that begins with = is no formula
+                if cell.data_type == "f":  # a sentence that begins with = is not a formula
                     cell.data_type = "s"
 
 
 def _without_formulas(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep a spreadsheet from running sentences, features and their names that begin with = + - or @."""
+    """Make text that begins with = + - or @ safe for spreadsheets, in cells and column names."""
     tame = rows.rename(columns=cell)
     texts = [place for place in range(rows.shape[1]) if not is_numeric_dtype(rows.dtypes.iloc[place])]
     for place in texts:
@@ -283,11 +283,11 @@ def _without_formulas(rows: pd.DataFrame) -> pd.DataFrame:
 def save_items(rows: pd.DataFrame, path: Path) -> None:
     """Write all items into a file: `.csv`, `.tsv`, `.xlsx` or `.jsonl`.
 
-    In `.csv` and `.tsv`, an apostrophe stands before a text that a spreadsheet would run as a formula, as in
-    all tables of tseval; `.jsonl` has every text as it is.
+    In `.csv` and `.tsv`, text that a spreadsheet would run as a formula gets an apostrophe in front, as in
+    all tables of tseval. `.jsonl` has every text unchanged.
 
     Raises:
-        RunError: Another ending, or more items than a sheet has rows.
+        RunError: The ending is another one, or a sheet has fewer rows than there are items.
     """
     writers: Mapping[str, Callable[[pd.DataFrame, Path], object]] = {
         ".csv": lambda frame, to: _without_formulas(frame).to_csv(to, index=False),

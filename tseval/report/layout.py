@@ -1,4 +1,4 @@
-"""A table as a document: sections, groups, a line per row, then means and facts."""
+"""The layout of a table as a document: sections, groups, a line per row, then means and facts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RANK_LABEL = "Rank by mean accuracy"
 RANK_OF_ONE_ROW = "Rank by accuracy"
 MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
 EFF_ITEMS = Field("Eff. items", ("n_eff", "fixed"), lambda one: format_n_eff(one[0], fixed=bool(one[1])))
-# What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
+# Columns of each row of a run in CSV and JSON, and also in the printed table of a single run.
 OF_A_RUN = (
     Field("Items", ("n_items",), format_count),
     EFF_ITEMS,
@@ -54,20 +54,20 @@ OF_A_RUN = (
     Field("Ties", ("n_tied",), format_count),
     Field("Undecidable", ("n_undecidable",), format_count),
 )
-# Likewise, last, where the model knows one form only of some pairs.
+# The last column, if the model knows one form only of some pairs.
 HALF_KNOWN = Field("Half known", (N_HALF_KNOWN,), format_count)
-# Likewise, after accuracy, of a run that compares regions.
+# Columns after accuracy, for a run that compares regions.
 EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
     Field(INTERVAL_HEADING, ("effect_low", "effect_high"), format_interval),
 )
-# Of a run whose model was asked: what ties and undecidable pairs are there, and how often it answered 1.
+# The last columns for a prompt model: ties, undecidable pairs, and how often it answered 1.
 ASKED = (
     Field("Undecided by order", ("n_tied",), format_count),
     Field("No answer", ("n_undecidable",), format_count),
     Field("Share of answer 1", (SHARE_OF_1,), format_share),
 )
-# Fields after accuracy, of a run that compares all verbs of a list.
+# Columns after accuracy, for a run that compares all verbs of a list.
 INFLECTION = (
     Field("EW", ("ew",), format_share),
     Field(INTERVAL_HEADING, ("ew_low", "ew_high"), format_interval),
@@ -78,15 +78,15 @@ INFLECTION = (
 FACTORS = ["clusters", "fixed"]
 _OF_A_ROW = [name for field in OF_A_RUN for name in field.names if name not in FACTORS]
 RECORDED = dict.fromkeys([*COUNTS, *_OF_A_ROW, "se", "df"])
-SPREAD = "spread"  # of means over seeds alone
+SPREAD = "spread"  # only for means over seeds
 OF_RANKS = ("rank", "rank_low", "rank_high")
 
 
 def records_of(table: Table) -> pd.DataFrame:
-    """List the rows of all models, then what people get right.
+    """Tabulate the rows of all models, then human accuracies.
 
-    Where accuracies are means over seeds, `spread` is the standard deviation between these. Where a model
-    knows one form only of some pairs, `n_half_known` counts these.
+    If accuracies are means over seeds, `spread` is the standard deviation between seeds. If a model knows one
+    form only of some pairs, `n_half_known` counts these.
     """
     of_models = [recorded(table, index) for index in range(len(table.columns))]
     of_people = [_recorded_human(table, human) for human in table.humans]
@@ -96,7 +96,7 @@ def records_of(table: Table) -> pd.DataFrame:
 
 
 def recorded(table: Table, index: int) -> pd.DataFrame:
-    """List the rows of a column: counts, accuracy, how sure it is, ranks.
+    """Tabulate the rows of a column: counts, accuracy with interval, ranks.
 
     A published model has no counts but `n_items`.
     """
@@ -125,7 +125,7 @@ def _floats(printed: Iterable[str | None]) -> list[float | None]:
 
 
 def _recorded_human(table: Table, human: Column) -> pd.DataFrame:
-    """List what people get right, row by row; of models' records it has the accuracy alone."""
+    """Tabulate human accuracies, row by row; other columns of models are empty."""
     rows = human.rows.astype(object)
     rows["accuracy"] = [None if value is None else float(value) for value in human.exact(table.by).values()]
     names = [*ROW, *table.by, *RECORDED, N_HALF_KNOWN, *FACTORS, SPREAD, *OF_RANKS, "coverage"]
@@ -135,7 +135,7 @@ def _recorded_human(table: Table, human: Column) -> pd.DataFrame:
 
 
 def human_mean(table: Table, human: Column, over: Mean) -> Fraction | None:
-    """Average what people get right over a set of rows; None where one of them is not known."""
+    """Average human accuracies over a set of rows; None if one of them is unknown."""
     exact = human.exact(table.by)
     keys = table.rows.loc[[*over.rows]].itertuples(index=False, name=None)
     known = [value for key in keys if (value := exact.get(key)) is not None]
@@ -143,7 +143,7 @@ def human_mean(table: Table, human: Column, over: Mean) -> Fraction | None:
 
 
 def _ranks(table: Table, number: int) -> dict[tuple[object, ...], dict[str, int | None]]:
-    """Return the rank of a model in every row, and between which ranks it may be."""
+    """Return the rank of a model in every row, with its best and worst possible rank."""
     of_rows = () if table.ranking is None else table.ranking.of_rows
     ranks = table.ranks[table.columns[number].heading].reindex(table.rows.index)
     ranks_by_key = {}
@@ -155,7 +155,7 @@ def _ranks(table: Table, number: int) -> dict[tuple[object, ...], dict[str, int 
 
 
 def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
-    """Return what json holds."""
+    """Return the content of the JSON format."""
     content: dict[str, object] = {
         "by": table.by,
         "confidence_level": confidence_level(),
@@ -165,7 +165,7 @@ def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
         "ranking": _ranking(table),
         "notes": table.notes,
     }
-    people = [  # who are no models among the records
+    people = [  # humans are not models, so they are listed apart
         {
             "model": human.heading,
             "origin": human.origin,
@@ -198,7 +198,7 @@ def _mean(table: Table, mean: Mean) -> dict[str, object]:
 
 
 def _ranking(table: Table) -> dict[str, object] | None:
-    """Return ranks by mean accuracy, intervals of mean arithmetic ranks, and who is not told apart."""
+    """Return ranks by mean accuracy, intervals of mean ranks, and groups without significant differences."""
     ranked = table.ranking
     if ranked is None:
         return None
@@ -237,14 +237,14 @@ def _by_model(table: Table, values: Iterable[object]) -> dict[str, object]:
 def lay_out(table: Table) -> Document:
     """Return the document of a table.
 
-    One run alone shows what is told of its rows; several columns show accuracies side by side, then ranks.
+    A single run has all columns of its rows. Several models have a column of accuracies each, then ranks.
     """
     run = table.columns[0]
     alone = len(table.columns) == 1 and not run.published
     rows = records_of(table)
     return Document(
         grids=(_single(table, run) if alone else grid_of_columns(table),),
-        records=rows.drop(columns=FACTORS),  # a cell holds one value
+        records=rows.drop(columns=FACTORS),  # a CSV cell has a single value
         content=content_of(table, rows),
         notes=table.notes,
         signatures=[
@@ -254,7 +254,7 @@ def lay_out(table: Table) -> Document:
 
 
 def row_labels(rows: pd.DataFrame) -> list[str]:
-    """Return the name of every row: construction, contrast where it has several, values of features."""
+    """Return the label of every row: construction, contrast if it has several, values of features."""
     keys = list(rows.itertuples(index=False, name=None))
     contrasts = Counter(key[:3] for key in {key[:4] for key in keys})
     labels = []
@@ -268,9 +268,9 @@ def row_labels(rows: pd.DataFrame) -> list[str]:
 
 
 def _single(table: Table, run: Column) -> Grid:
-    """Print what is told of the rows of one run, and its mean accuracies in their column."""
+    """Return the grid of a single run: all columns of its rows, then its mean accuracies."""
     assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
-    # Where items are independent, each is worth one.
+    # For independent items, the effective sample size is the number of items.
     shown_fields = [field for field in OF_A_RUN if field is not EFF_ITEMS or any(run.rows["clusters"])]
     if EFFECTS[0].names[0] in run.rows:
         shown_fields[-2:-2] = EFFECTS  # before ties
@@ -304,15 +304,15 @@ def _single(table: Table, run: Column) -> Grid:
 
 
 def shows_means(table: Table) -> bool:
-    """Whether a table of several models shows means: on a leaderboard, a single row is its own mean."""
+    """Return whether a table of several models has means; a board with a single row has none."""
     return not table.of_board or len(table.rows) > 1
 
 
 def grid_of_columns(table: Table) -> Grid:
-    """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows.
+    """Return the grid of several models: accuracies, then mean accuracies and mean ranks over sets of rows.
 
-    Of a table without a breakdown: a line for each row, then one for each of `table.means` twice, then facts;
-    sections and groups between them. What people get right stands behind the models, where accuracies do.
+    Without a breakdown it has a line for each row, then two for each of `table.means`, then facts, with
+    section and group headings. Human accuracies are columns after the models, for accuracies only.
     """
     show = partial(format_share, decimals=table.decimals)
     fields = [Field(column.heading, show=show) for column in (*table.columns, *table.humans)]
@@ -327,7 +327,7 @@ def grid_of_columns(table: Table) -> Grid:
         for mean in table.means:
             of_people = (human_mean(table, human, mean) for human in table.humans)
             lines.append(Line((_over(table, mean.over), *_means(table, mean), *of_people)))
-    lines += _ranks_and_facts(table)  # shorter lines: nothing stands under people
+    lines += _ranks_and_facts(table)  # shorter lines, because humans have no ranks
     return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
 
 
@@ -365,7 +365,7 @@ def _of_people(table: Table, human: Column) -> list[object]:
 
 
 def _ranking_lines(table: Table) -> list[Line]:
-    """Return lines on how sure mean ranks are, and on the possible ranks of each model by mean accuracy."""
+    """Return lines with intervals of mean ranks, and with possible ranks by mean accuracy."""
     if table.ranking is None:
         return []
     ranked = table.ranking
@@ -381,7 +381,7 @@ def _ranking_lines(table: Table) -> list[Line]:
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
-    """Return the body under its headings; a row of several parts stands whole above them."""
+    """Return the rows with headings; a row that is split is also shown unsplit, before its parts."""
     rows = _lines_of_rows(table, cells_of)
     n_parts = Counter(key for key, _ in rows)
     wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
@@ -396,7 +396,7 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
 
 
 def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
-    """Yield lines with a section above those of a dependency, and a group above those of a phenomenon."""
+    """Yield lines with a section heading for each dependency, and a group heading for each phenomenon."""
     section = group = None
     for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
@@ -412,7 +412,7 @@ def rows_and_means(
     cells_of: Callable[[pd.DataFrame, Mapping[Any, pd.DataFrame]], list[list[object]]],
     heading: Line = MEAN_HEADING,
 ) -> list[Line]:
-    """Lay out rows under their headings, then the means over sets of them, with the cells of each part."""
+    """Lay out rows with headings, then the means over sets of rows; `cells_of` gives the cells of a part."""
     rows = values.rows.drop(columns=["accuracy", SPREAD], errors="ignore")
     of_rows, of_means = (cells_of(*part) for part in values.parts)
     lines = map(Line, zip(row_labels(rows), *of_rows, strict=True))
@@ -423,7 +423,7 @@ def rows_and_means(
 
 
 def labelled(heads: pd.DataFrame, frame: pd.DataFrame, **labels: str | int) -> pd.DataFrame:
-    """Return what is known of rows, after what these are, after some labels."""
+    """Return rows with columns of labels first, then the keys of the rows, then their values."""
     rows = heads.join(frame).astype(object)
     for index, (name, label) in enumerate(labels.items()):
         rows.insert(index, name, label)
@@ -435,7 +435,7 @@ def _all_rows(n_rows: int) -> str:
 
 
 def in_full(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return frames of different columns below each other; whole numbers stay whole beside missing ones."""
+    """Concatenate frames with different columns; whole numbers stay whole next to missing values."""
     rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
     return rows.where(rows.notna(), None)
 
@@ -447,7 +447,7 @@ def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
 
 
 def _accuracies(table: Table, column: Column) -> list[object]:
-    """Return the accuracies of a column, published ones as they were printed."""
+    """Return the accuracies of a column; published ones as they were printed."""
     printed = column.shown(table.by)
     keys = table.rows.itertuples(index=False, name=None)
     return [
@@ -456,7 +456,7 @@ def _accuracies(table: Table, column: Column) -> list[object]:
 
 
 def _means(table: Table, mean: Mean) -> list[object]:
-    """Return the mean accuracies over a set of rows, those of several seeds with their spread."""
+    """Return the mean accuracies over a set of rows; means over seeds with their spread."""
     cells: list[object] = []
     for column, value in zip(table.columns, mean.accuracy, strict=True):
         spread = column.spread.get(mean.over)

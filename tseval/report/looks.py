@@ -1,4 +1,4 @@
-"""How the panels of a figure are drawn."""
+"""Drawing styles for the panels of a figure."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How panels are drawn.
+    """A drawing style of panels.
 
     Attributes:
-        mark: Lines over few places, side by side with their intervals as strokes; lines with bands; groups of
-            bars; dots on lines of words, from left to right; or a scatter.
-        size: Width and height of a panel in inches; bars and dots take what their words need.
-        shared: Axes that all panels have in common: "xy", "y" or "".
-        edges: Axes whose labels stand only at the edge of the figure, likewise.
-        legend: Where names stand: below the figure; below each panel; at the ends of lines; or nowhere.
-            Where panels by family have no room for a legend, names stand at the ends in their first row.
-        columns: Of the legend; 0 for as many as there is room for.
-        keys: What the legend says besides: a style in matplotlib's terms, and what it means.
-        gap: Least distance of two names at the ends of lines, as a share of the axis.
-        clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
-        letters: Letters of a word of dots in one line; 0 for words that are never broken.
-        tallest: Inches up to which panels of dots stand in one column; higher ones stand in two.
-        text_size: Size of letters in points.
+        mark: `line`: lines over few positions, with intervals as strokes next to each other; `band`: lines
+            with bands; `bar`: groups of bars; `dot`: dots on horizontal lines with labels; `scatter`: a
+            scatter plot.
+        size: Width and height of a panel in inches; bars and dots compute it from their labels.
+        shared: Axes that all panels share: "xy", "y" or "".
+        edges: Axes whose labels are only at the edge of the figure, in the same notation.
+        legend: The place of names: below the figure, below each panel, at the ends of lines, or nowhere. If
+            panels by family have no space for a legend, names are at the ends of lines in the first row.
+        columns: Columns of the legend; 0 for as many as fit.
+        keys: Other entries of the legend: a matplotlib style and its meaning.
+        gap: Least distance between two names at the ends of lines, as a share of the axis.
+        clip: Whether lines are clipped at the edge of the axes, for limits that exclude values.
+        letters: Letters per line of a label of dots; 0 for labels without line breaks.
+        tallest: Inches up to which panels of dots are in one column; higher ones are in two.
+        text_size: Font size in points.
     """
 
     mark: Literal["line", "band", "bar", "dot", "scatter"]

@@ -1,4 +1,4 @@
-"""The paragraph on methods that a paper on some runs prints: whole sentences in LaTeX."""
+"""The methods paragraph of a paper about some runs: complete sentences in LaTeX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tseval.runs.manifest import Manifest
 
 Described = TypeVar("Described", str, "tuple[str, ...]")
-# What makes an item right, by the score of a run. Other scores compare sentences.
+# The condition for a correct item, by score. Other scores compare sentences.
 RIGHT = {
     "regions": "An item counted as correct if the prediction about its surprisals held; of two "
     "continuations of a prefix, the right one must be less surprising.",
@@ -69,7 +69,7 @@ MASKINGS = {
     "within_word_l2r": r"which masked a token together with the later tokens of its word \citep{%s}",
 }
 PRECISIONS = {"float32": "single precision (float32)", "float64": "double precision (float64)"}
-# Parts of a protocol that the sentences below describe. `file` is a digest: signatures have it.
+# Parts of a protocol that the sentences below describe. `file` is a digest, which signatures have.
 DESCRIBED = frozenset({
     "start", "bos", "first_token", "state", "unknown", "lowercase", "dtype", "precision", "text", "pll",
     "masked_word", "words", "leading_space", "eos", "end", "file",
@@ -82,13 +82,13 @@ DRAWN = re.compile(r"(\d+) of each case, seed (-?\d+)")
 def methods_paragraph(
     opened: RunSet, rows: pd.DataFrame, keys: Mapping[str, str], groups: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return what was done, in sentences that a paper can print; digests and signatures are comments.
+    """Return sentences about methods for a paper, with digests and signatures as comments.
 
     Args:
-        opened: The runs, all over the same items.
+        opened: The runs, all on the same items.
         rows: The rows of their table, with the factors by which intervals are clustered.
-        keys: BibTeX keys by what is cited (`tseval.report.references`).
-        groups: The runs of each column of the table, several where they are seeds.
+        keys: BibTeX keys by cited topic (`tseval.report.references`).
+        groups: The runs of each column of the table; several are seeds.
     """
     manifests = opened.manifests
     sentences = chain(
@@ -103,26 +103,26 @@ def methods_paragraph(
         _intervals(rows, keys, groups),
         _software(manifests, keys["tseval"]),
     )
-    # `sloppypar` lets a line be loose, so that a long name of a model does not stick out of it.
+    # `sloppypar` allows loose lines, so that a long model name does not stick out of the margin.
     paragraph = [r"\begin{sloppypar}", *sentences, r"\end{sloppypar}"]
     return "\n".join([*digest_comments(opened), *paragraph]) + "\n"
 
 
 def digest_comments(opened: RunSet) -> list[str]:
-    """Return the digest of the suite and the signatures of the runs, as comments of LaTeX."""
+    """Return the digest of the suite and the signatures of the runs, as LaTeX comments."""
     suite = next(iter(opened.manifests.values())).suite
     signatures = [f"% {plain(name)}: {plain(line)}" for name, line in opened.signatures.items()]
     return [f"% Suite: {plain(suite.name)}, SHA-256 {suite.digest}", "% Signatures:", *signatures]
 
 
 def describe_items(opened: RunSet) -> str:
-    """Say in words how many items the runs are over, and how they were selected: `all 20 items (2 cases)`."""
+    """Describe in words the number of items and how they were selected: `all 20 items (2 cases)`."""
     suite = next(iter(opened.manifests.values())).suite
     n_items = counted(suite.n_items, "item")
     verdicts = next(iter(opened.verdicts.values()))
     sizes = verdicts.groupby("case", sort=False, observed=True)["item"].nunique()
     low, high = sizes.min(), sizes.max()
-    # A view makes several items from one of the suite, so cases then say what the items were made from.
+    # Some views make several items from one item of the suite; then cases count the original items.
     made, of = ("", "") if sizes.sum() == suite.n_items else ("made from ", " items")
     each = "one case" if len(sizes) == 1 else f"each of {len(sizes):,} cases"
     if suite.complete:
@@ -168,7 +168,7 @@ def _scores(manifests: Mapping[str, Manifest]) -> Iterator[str]:
 
 
 def _all_verbs(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield what EW and MW are, of runs that compare all verbs of a list."""
+    """Yield a sentence on EW and MW, for runs that compare all verbs of a list."""
     lexicon = next(iter(manifests.values())).suite.lexicon
     if lexicon is not None:
         yield (
@@ -180,7 +180,7 @@ def _all_verbs(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> It
 
 
 def _undecided(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield sentences on ties, undecidable items, and pairs of which a model knows one form only."""
+    """Yield sentences on ties, undecidable items, and pairs with one known form."""
     asked = {name: run for name, run in manifests.items() if run.key.score == "prompt"}
     if asked:
         by_order = _counts(asked, lambda manifest: manifest.counts.tied)
@@ -217,7 +217,7 @@ def _n_half_known(manifest: Manifest) -> int:
 
 
 def _contexts(manifests: Mapping[str, Manifest]) -> Iterator[str]:
-    """Yield sentences on what stood before the sentences, if anything did."""
+    """Yield sentences on the contexts before the sentences, if there are any."""
     groups = _grouped(manifests, lambda manifest: tuple(_context(manifest)))
     for described, names in groups.items():
         if described:
@@ -248,7 +248,7 @@ def _context(manifest: Manifest) -> Iterator[str]:
 
 
 def _presentation(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield sentences on the form of the text and on what the models read besides it."""
+    """Yield sentences on the form of the text, and on other symbols that the models read."""
 
     def sentences(manifest: Manifest) -> tuple[str, ...]:
         return (*_text(manifest), *_reading(manifest, keys))
@@ -271,7 +271,7 @@ def _text(manifest: Manifest) -> Iterator[str]:
 
 
 def _prompt(protocol: Mapping[str, Json], keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield sentences on how a model was asked, by whom the answers were given, and when."""
+    """Yield sentences on the prompt, on the server that answered, and on the date."""
     digest = latex(str(protocol.get("prompt_digest"))[:8])
     is_probable = protocol.get("answer") == "probabilities"
     read = "the more probable of 1 and 2" if is_probable else "read from the text"
@@ -340,7 +340,7 @@ def _precision(manifests: Mapping[str, Manifest]) -> Iterator[str]:
 def _intervals(
     rows: pd.DataFrame, keys: Mapping[str, str], groups: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Yield sentences on confidence intervals: by what they are clustered, and how they are corrected."""
+    """Yield sentences on confidence intervals: clusters and corrections."""
     if rows["low"].isna().all():
         yield "No item is decidable, so there are no confidence intervals."
         return
@@ -372,7 +372,7 @@ def _intervals(
 
 
 def _factors(column: pd.Series) -> list[str]:
-    """List factors once each, by names that read as words."""
+    """Return each factor once, with underscores replaced by spaces."""
     return list(dict.fromkeys(str(name).replace("_", " ") for row in column.dropna() for name in row))
 
 
@@ -389,7 +389,7 @@ def _software(manifests: Mapping[str, Manifest], key: str) -> Iterator[str]:
 def _grouped(
     manifests: Mapping[str, Manifest], describe: Callable[[Manifest], Described]
 ) -> dict[Described, list[str]]:
-    """Return the names of the runs that have the same description, for each description."""
+    """Group the names of runs by their description."""
     groups: dict[Described, list[str]] = {}
     for name, manifest in manifests.items():
         groups.setdefault(describe(manifest), []).append(name)
@@ -397,14 +397,14 @@ def _grouped(
 
 
 def _about(names: Sequence[str], groups: Collection[object], sentence: str) -> str:
-    """Return a sentence, with the models that it is about if it is not about all."""
+    """Return a sentence, with the names of its models if it is not about all."""
     if len(groups) == 1:
         return sentence
     return f"For {breakable_latex(_enumerated(names))}: {sentence}"
 
 
 def _counts(manifests: Mapping[str, Manifest], count: Callable[[Manifest], int]) -> str:
-    """Return ` (a 3, b 12)` for the models whose count is above 0, ` (3)` for the only one; else nothing."""
+    """Return ` (a 3, b 12)` for counts above 0, ` (3)` for a single model, else an empty string."""
     counts = {name: count(manifest) for name, manifest in manifests.items()}
     if len(counts) == 1:
         (n_items,) = counts.values()
@@ -414,6 +414,6 @@ def _counts(manifests: Mapping[str, Manifest], count: Callable[[Manifest], int])
 
 
 def _enumerated(names: Iterable[str]) -> str:
-    """Return names as English lists them: `a, b and c`."""
+    """Return an English list of names: `a, b and c`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

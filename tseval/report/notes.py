@@ -1,4 +1,4 @@
-"""What a reader of a table must know: notes, the most important first."""
+"""Notes below a table, the most important first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST_UNSCORED = "first_token:unscored"  # in the signatures of models without a
 
 
 def notes_of(table: Table) -> Iterator[str]:
-    """Yield what a reader must know, one sentence each, the most important first."""
+    """Yield notes that are necessary to understand a table, one sentence each, most important first."""
     columns = table.columns
     runs = [column for column in columns if not column.published]
     if not all(column.complete for column in columns):
@@ -41,7 +41,7 @@ def notes_of(table: Table) -> Iterator[str]:
     for column in runs:
         yield from _coverage(column)
         yield from _counted(column, alone=len(columns) == 1)
-    if len(columns) == 1 or table.ranking is not None:  # beside a board none is printed
+    if len(columns) == 1 or table.ranking is not None:  # tables with published models have no intervals
         yield from _intervals(runs)
     if len(columns) == 1 and any(any(run.rows["clusters"]) for run in runs):
         yield "Eff. items: effective sample size, the number of independent items with the same precision."
@@ -61,13 +61,13 @@ def notes_of(table: Table) -> Iterator[str]:
     if table.unsplit is not None and len(table.unsplit.rows) < len(table.rows):
         yield "Means and ranks count each part of a row, not whole rows."
     yield from _digits(table, runs)
-    # A run alone prints none of the facts that notes of models explain.
+    # The table of a single run does not print the facts that these notes explain.
     noted = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
     yield from dict.fromkeys(note for column in noted for note in column.notes)
 
 
 def forms_note(runs: Sequence[Column]) -> Iterator[str]:
-    """Yield a note on the runs that read sentences as people write them, where not all did."""
+    """Yield a note on the runs that read natural text, if other runs did not."""
     natural = [run.heading for run in runs if NATURAL in (run.signature or "").split("|")]
     if tokens := [run.heading for run in runs if natural and run.heading not in natural]:
         yield (
@@ -77,7 +77,7 @@ def forms_note(runs: Sequence[Column]) -> Iterator[str]:
 
 
 def sample_note(sample: str) -> str:
-    """Return a note on how the items of a part were drawn, as the manifest has it."""
+    """Return a note on how a sample of items was drawn, in the words of the manifest."""
     return f"The items are a random sample: {sample}."
 
 
@@ -94,7 +94,7 @@ def _digits(table: Table, runs: Sequence[Column]) -> Iterator[str]:
 
 
 def _counted(run: Column, *, alone: bool) -> Iterator[str]:
-    """Yield notes on how verdicts that are neither right nor wrong are counted."""
+    """Yield notes on how ties and undecidable items are counted."""
     n_items, tied, undecidable = (
         int(run.rows[name].sum()) for name in ("n_items", "n_tied", "n_undecidable")
     )
@@ -120,7 +120,7 @@ def _counted(run: Column, *, alone: bool) -> Iterator[str]:
 
 
 def _coverage(run: Column) -> Iterator[str]:
-    """Warn of a model that decides so little that its accuracies say little."""
+    """Yield a warning for a model with a low share of decidable contrasts."""
     if not is_low(run):
         return
     percent = floor(100 * (run.coverage or Fraction(0)))
@@ -132,12 +132,12 @@ def _coverage(run: Column) -> Iterator[str]:
 
 
 def is_low(column: Column) -> bool:
-    """Return whether a model decides so little that its accuracies say little."""
+    """Return whether a model decides so few contrasts that its accuracies say little."""
     return column.coverage is not None and column.coverage < LOW_COVERAGE
 
 
 def _intervals(runs: Sequence[Column]) -> Iterator[str]:
-    """Yield notes on what intervals are clustered by, and on the runs where they are not."""
+    """Yield notes on the clusters of intervals, and on runs without clusters."""
     drawn = dict.fromkeys(name for run in runs for of_row in run.rows["clusters"] for name in of_row)
     fixed = dict.fromkeys(name for run in runs for of_row in run.rows["fixed"] for name in of_row)
     if drawn:
@@ -148,7 +148,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
     yield from inferred_note(run.inferred for run in runs)
     yield from uneven_note(run.rows for run in runs)
     if fixed:
-        mark = "† " if len(runs) == 1 and drawn else ""  # without factors that are drawn nothing is marked
+        mark = "† " if len(runs) == 1 and drawn else ""  # without random factors, nothing is marked
         yield (
             f"{mark}Fewer than {FEWEST_LEVELS} different entries in a row ({', '.join(fixed)}): the interval "
             "does not generalise beyond these words."
@@ -163,7 +163,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
 
 
 def inferred_note(factors: Iterable[str | None]) -> Iterator[str]:
-    """Yield a note on a factor that was inferred, and on how to do without."""
+    """Yield a note on an inferred factor, and on how to switch it off."""
     for name in dict.fromkeys(name for name in factors if name):
         yield (
             f"The data name no lexical factors, so items whose sentences differ in the same words form one "
@@ -172,17 +172,17 @@ def inferred_note(factors: Iterable[str | None]) -> Iterator[str]:
 
 
 def _intervals_at_level() -> str:
-    """Begin a note on intervals; a level that the user asked for is named, also beside several models."""
+    """Return the first words of a note on intervals, with the level if it is not the default."""
     return "Intervals" if confidence_level() == LEVEL else f"{confidence_percent()} intervals"
 
 
 def measured_at_default(note: str) -> str:
-    """Begin a note on error rates that were simulated at 95% with that level, where another level is used."""
+    """Add the default level to a note on error rates simulated at it, if another level is used."""
     return note if confidence_level() == LEVEL else f"At {LEVEL:.0%} confidence, {note[0].lower()}{note[1:]}"
 
 
 def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
-    """Yield a note on what misses 95% where a factor has few degrees of freedom for its entries."""
+    """Yield a note on error rates if few entries dominate a factor, which reduces degrees of freedom."""
     known = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
     rows = (row for known_rows in known for row in known_rows.itertuples(index=False, name=None))
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
@@ -193,7 +193,7 @@ def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
 
 
 def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
-    """Yield notes on the ranks in brackets: the models that they do not tell apart, or why there are none."""
+    """Yield notes on the ranks in brackets and on similar models, or on why there are no intervals."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
             why = "published accuracies do not say which items were right"
@@ -216,7 +216,7 @@ MOST_GROUPS = 20
 
 
 def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
-    """Yield a note on the models that are not told apart; of more groups than anyone reads, how many."""
+    """Yield a note on models without significant differences; for too many groups, only their number."""
     groups = [", ".join(names[index] for index in group) for group in ranks.tied()]
     if len(groups) > MOST_GROUPS:
         yield f"No clear difference in mean accuracy within {len(groups)} groups: see the ranks in brackets."

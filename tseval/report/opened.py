@@ -1,4 +1,4 @@
-"""Runs opened for an analysis, and the document that an analysis makes of them."""
+"""Runs opened for an analysis, and the document of an analysis."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 INTERVAL = Field(INTERVAL_HEADING, ("low", "high"), format_interval)
-# What readers see of each model in a row of an analysis.
+# The columns of each model in a row of an analysis.
 ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
 class RunSet:
-    """Runs over the same items, opened for an analysis, by the names of models, made distinct.
+    """Runs on the same items, opened for an analysis, by unique model names.
 
-    The verdicts are row by row of the same items, with the same lexical factors; `folders` lead to the
-    runs, and `load_sentences` gives their scored sentences.
+    Verdicts have the same items in the same order, with the same lexical factors. `folders` are the paths of
+    runs, and `load_sentences` loads their scored sentences.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
@@ -58,14 +58,14 @@ def for_analysis(
     rated: bool = False,
     alike: bool = True,
 ) -> RunSet:
-    """Return the runs and the verdicts that an analysis is about.
+    """Open runs for an analysis.
 
     Args:
-        runs: Over the same items.
-        where: Features, and values of them, of the items to use.
-        rated: Whether they are over ratings of sentences.
-        alike: Whether each run must have an item as often as the others: an item has a verdict for each of
-            its contexts.
+        runs: Runs on the same items.
+        where: Features and values of the items to use.
+        rated: Whether the sentences must be rated.
+        alike: Whether all runs must have the same number of contexts per item, because an item has a verdict
+            for each context.
     """
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
@@ -141,7 +141,7 @@ def for_analysis(
 
 
 def _refuse_other_contexts(runs: Sequence[Run]) -> None:
-    """Refuse runs whose items cannot be paired, because they have different numbers of contexts."""
+    """Raise an error for runs with different numbers of contexts, because items cannot be paired."""
     numbers = [1 if (facts := run.manifest.suite.context) is None else facts.each for run in runs]
     for run, number in zip(runs, numbers, strict=True):
         if number != numbers[0]:
@@ -153,20 +153,20 @@ def _refuse_other_contexts(runs: Sequence[Run]) -> None:
 
 
 def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all models below each other, the model's name before them."""
+    """Concatenate the rows of all models, with the model's name as first column."""
     named = (frame.assign(model=name)[["model", *frame]] for name, frame in frames.items())
     return pd.concat(named, ignore_index=True)
 
 
 def is_about_intervals(note: str) -> bool:
-    """Check whether a note is that of `interval_note`."""
+    """Return whether a note is from `interval_note`."""
     return note.startswith(
         (f"{confidence_percent()} intervals", "No item is decidable", "The runs name no lexical factors")
     )
 
 
 def interval_note(rows: pd.DataFrame) -> str:
-    """Return a note on what the intervals of an analysis know about words that items share."""
+    """Return a note on how the intervals of an analysis treat words that items share."""
     if "low" in rows and rows["low"].isna().all():
         return "No item is decidable, so there are no intervals."
     factors: dict[str, list[str]] = {}
@@ -192,7 +192,7 @@ def interval_note(rows: pd.DataFrame) -> str:
 def analysis_document(
     opened: RunSet, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
-    """Return the document of an analysis; factors in its records are mappings or tuples."""
+    """Return the document of an analysis; factors in `records` must be mappings or tuples."""
     notes = [*opened.notes, *opened.undecided, *notes]
     content = {
         "analysis": name,
@@ -201,7 +201,7 @@ def analysis_document(
         "notes": notes,
         "signatures": opened.signatures,
     }
-    # Formats that know no nesting have factors as a text: `subject 20, verb 14`.
+    # In formats without nesting, factors are text: `subject 20, verb 14`.
     texts = {name: records[name].map(_listed) for name in ("clusters", "fixed") if name in records}
     return Document(grids, records.assign(**texts), content, notes, list(opened.signatures.items()))
 

@@ -1,4 +1,4 @@
-"""What a figure shows: panels of series, over axes."""
+"""The content of a figure: panels of series, with axes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LONGEST = 40  # characters of a model's name
 class Series:
     """The values of one model in a panel.
 
-    The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
-    line breaks. Without intervals `low` and `high` are empty. `points` are single values behind a mean, such
-    as those of seeds: place and value. The style goes before that of the look.
+    `index` selects colour and marker. `x` has numbers, or positions of words from 1. The line has a gap where
+    `y` is NaN. Without intervals, `low` and `high` are empty. `points` are single values that make up a mean,
+    such as those of seeds: position and value. `style` overrides the style of the look.
     """
 
     index: int
@@ -35,7 +35,7 @@ class Series:
 
     @property
     def end(self) -> float | None:
-        """The last value there is."""
+        """The last value that is not NaN."""
         return next((value for value in reversed(self.y) if not isnan(value)), None)
 
 
@@ -43,9 +43,10 @@ class Series:
 class Axis:
     """One axis of a panel.
 
-    Limits are None for what the values need; an upper end alone is only the highest it may be. It is
-    logarithmic from `log_from` on, 0 for all of it. At most `most` whole numbers stand at it, 0 for any
-    numbers; the numbers of a logarithmic axis are powers of ten unless written in full.
+    Limits of None depend on the values; if only the upper limit is given, it is a maximum. The axis is
+    logarithmic from `log_from` on, or everywhere if this is 0. It has at most `most` whole numbers as ticks;
+    0 allows any ticks. `falling` reverses it. The ticks of a logarithmic axis are powers of ten, unless
+    `in_full`.
     """
 
     label: str = ""
@@ -58,10 +59,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One set of axes; words stand at its places, or numbers where there are none.
+    """One set of axes, with words or numbers as ticks.
 
-    Rings mark where lines end that do not run along time; lines of other models stand behind, grey and
-    nameless.
+    `rings` mark the ends of lines that do not run along time. `behind` has lines of other models, drawn in
+    grey without names.
     """
 
     title: str
@@ -76,17 +77,17 @@ class Panel:
 
 
 HEADROOM = 1.06
-SHARES = (-0.03, 1.03)  # a marker at either end is whole
+SHARES = (-0.03, 1.03)  # leaves space for complete markers at both ends
 
 
 def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str) -> Panel:
-    """Return shares over whole numbers, from zero up to a little above the highest interval."""
+    """Return a panel of shares over whole numbers, from zero to slightly above the highest interval."""
     highest = max((value for line in series for value in line.high), default=0.0)
     return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
 
 
 def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None = None) -> list[Series]:
-    """Return a line with intervals for each model of some records, in the order of these or of all models."""
+    """Return a line with intervals for each model of some records; `models` gives the order of colours."""
     models = list(rows["model"].unique() if models is None else models)
     return [
         Series(models.index(name), str(name), *(model_rows[of].tolist() for of in (x, y, "low", "high")))

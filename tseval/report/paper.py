@@ -1,4 +1,4 @@
-"""What a paper needs about some runs: BibTeX, a paragraph on methods and a table, in LaTeX."""
+"""The texts for a paper about some runs: BibTeX, a methods paragraph and a table, in LaTeX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Three texts for a paper: BibTeX, a paragraph in LaTeX, a floating table with caption and label."""
+    """Three texts for a paper: BibTeX, a LaTeX paragraph, and a floating table with caption and label."""
 
     references: str
     methods: str
@@ -38,11 +38,11 @@ class Paper:
 def write_up(
     opened: RunSet, groups: Mapping[str, Sequence[str]] | None = None, *, intervals: bool = False
 ) -> Paper:
-    """Return what a paper says about runs over one suite.
+    """Return the texts for a paper about runs on one suite.
 
     Args:
         opened: The runs.
-        groups: The runs of each column of the table, several where they are seeds; None for one run each.
+        groups: The runs of each column of the table; several are seeds. None for one run per column.
         intervals: Whether the table shows confidence intervals.
     """
     groups = groups or {name: [name] for name in opened.verdicts}
@@ -60,7 +60,7 @@ def write_up(
 def suite_table(
     opened: RunSet, grid: Grid, groups: Mapping[str, Sequence[str]], *, intervals: bool = False
 ) -> str:
-    """Return the accuracies on one suite as floating tables; the caption names the sample."""
+    """Return the accuracies on one suite as floating tables; the caption describes the sample."""
     if not intervals:
         grid = grid.only([index for index, field in enumerate(grid.fields) if not field.joined])
     title = next(iter(opened.manifests.values())).suite.title

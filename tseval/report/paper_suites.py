@@ -24,12 +24,12 @@ def write_up_suites(
     *,
     intervals: bool = False,
 ) -> Paper:
-    """Return what a paper says of runs: a paragraph and a table for each suite.
+    """Return the texts for a paper about runs: a paragraph and a table for each suite.
 
-    Of several suites, the first table has the mean over the rows of each suite. Each work is cited once.
+    For several suites, the first table has the mean over the rows of each suite. Each work is cited once.
 
     Args:
-        suites: For each suite its opened runs, their groups (None for models alone), and the runs.
+        suites: For each suite its opened runs, their groups (None for models without groups), and the runs.
     """
     papers = [write_up(opened, groups, intervals=intervals) for opened, groups, _ in suites.values()]
     if len(papers) == 1:
@@ -52,7 +52,7 @@ def write_up_suites(
 
 
 def _joined_references(references: Sequence[str]) -> str:
-    """Return the BibTeX entries of several papers, each entry once."""
+    """Join the BibTeX entries of several papers, each entry once."""
     entries = [entry for text in references for entry in re.split(r"^(?=@)", text, flags=re.MULTILINE)]
     return "\n".join(dict.fromkeys(entry.strip() for entry in entries if entry.strip())) + "\n"
 

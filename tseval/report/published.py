@@ -1,4 +1,4 @@
-"""Published boards: accuracies as papers print them."""
+"""Published boards: accuracies as they are printed in papers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
+MOST_DECIMALS = 15  # no paper prints more, and more would make tables too wide
 PRINTED = re.compile(r"(?:0(?:\.([0-9]+))?|1(?:\.(0+))?)")
 RowKey = tuple[str | None, str, str, str]
 
@@ -33,20 +33,20 @@ class TableRow:
 
     @property
     def key(self) -> RowKey:
-        """What tells the row from others."""
+        """The columns that identify the row."""
         return self.dependency, self.phenomenon, self.construction, self.contrast
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow(TableRow):
-    """An accuracy as it was printed, and the row that it stands in."""
+    """A printed accuracy and its row."""
 
     accuracy: str
 
 
 @dataclass(frozen=True, slots=True)
 class Human:
-    """What people get right, as printed. It stands beside models and takes no rank from them."""
+    """Printed human accuracies, shown with models but without ranks."""
 
     name: str
     source: str
@@ -59,7 +59,7 @@ def check_printed_rows(
     """Check printed accuracies against the rows of their board.
 
     Raises:
-        ContentError: One is no fraction, stands twice or in no row of the board, or there is none.
+        ContentError: An accuracy is not a fraction, is repeated, has no row in the board, or there is none.
     """
     if not rows:
         raise ContentError("should have at least one accuracy", where)
@@ -76,7 +76,7 @@ def check_printed_rows(
 
 
 def check_printed(printed: str, decimals: int, where: str) -> None:
-    """Refuse what is no fraction from 0 to 1 of so many decimals at most."""
+    """Check that a printed number is a fraction from 0 to 1 with at most `decimals` decimals."""
     match = PRINTED.fullmatch(printed)
     if match is None or len(match[1] or match[2] or "") > decimals:
         raise ContentError(
@@ -85,7 +85,7 @@ def check_printed(printed: str, decimals: int, where: str) -> None:
 
 
 def check_decimals(decimals: int) -> None:
-    """Refuse decimals that no table can have."""
+    """Check that a number of decimals is possible in a table."""
     if decimals < 1:
         raise ContentError(f"should be a number of decimals, 1 or more, but is {decimals}", "decimals")
     if decimals > MOST_DECIMALS:
@@ -100,10 +100,10 @@ BUNDLED_BOARDS = Path(__file__).parents[1] / "leaderboards"
 
 @dataclass(frozen=True, slots=True)
 class BoardModel:
-    """A model of the board; perplexity and parameters as printed, None where the paper gives none.
+    """A model of the board; perplexity and parameters as printed, None if the paper does not state them.
 
-    For a mean over seeds, `spread` maps a set of rows (`All rows`) to the standard deviation between seeds of
-    the mean over it, as printed.
+    If the accuracies are means over seeds, `spread` maps a set of rows (`All rows`) to the printed standard
+    deviation between seeds of the mean over this set.
     """
 
     name: str
@@ -114,7 +114,7 @@ class BoardModel:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow(TableRow):
-    """One row of the published table; accuracies and the spread between seeds as printed, by model."""
+    """A row of the published table; accuracies and the spread between seeds as printed, by model."""
 
     n_items: int
     accuracy: Mapping[str, str]
@@ -123,7 +123,7 @@ class BoardRow(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """Why and when (YYYY-MM-DD) an entry was taken out of the ranks, and where that was discussed."""
+    """The reason for removing an entry from the ranks, its date (YYYY-MM-DD) and a link to the discussion."""
 
     reason: str
     on: str
@@ -132,11 +132,11 @@ class Retraction:
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """What programs read of an entry: who it is, who checked it, and counts row by row.
+    """The machine-readable part of an entry: its identity, its checks, and counts for each row.
 
-    `id` is the name of its folder, `aliases` are those that it had before. `low` and `high` are the ends of
-    95% intervals, cut outwards to a thousandth; None where nothing is decidable. Of a retracted entry there
-    are no numbers.
+    `id` is the name of its folder, `aliases` are former names. `low` and `high` are the ends of 95%
+    intervals, rounded outwards to a thousandth; None if nothing is decidable. A retracted entry has no
+    numbers.
     """
 
     id: str
@@ -157,9 +157,10 @@ class BoardEntry:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A published table; accuracies are cut to `decimals`, not rounded.
+    """A published table; accuracies are truncated, not rounded, to `decimals`.
 
-    `digest` is that of the suite, and `entries` are those with evidence, of which seeds may be in one model.
+    `digest` is the digest of the suite. `entries` have evidence; a model may be the mean over several
+    entries, its seeds.
     """
 
     name: str
@@ -177,12 +178,12 @@ class Board:
 
 
 def bundled_boards() -> list[str]:
-    """Return the names of the boards that come with tseval."""
+    """Return the names of the boards included in tseval."""
     return sorted(path.parent.name for path in BUNDLED_BOARDS.glob("*/board.json"))
 
 
 def read_board(path: Path) -> Board:
-    """Read a board's file, or the `board.json` of a folder."""
+    """Read the file of a board, or the `board.json` of a folder."""
     file = path / "board.json" if path.is_dir() else path
     try:
         content = read_json(file)
@@ -208,12 +209,12 @@ def board_text(board: Board) -> str:
     """Return the text of `board.json`."""
     content = asdict(board)
     for part in (*content["models"], *content["rows"]):
-        if not part["spread"]:  # of one seed there is none
+        if not part["spread"]:  # a single seed has no spread
             del part["spread"]
     for name in ("human", "digest", "entries"):
         if not content[name]:
             del content[name]
-    # An entry a line: so the file grows by a line where an entry comes, and git shows which.
+    # One entry per line, so that a new entry adds one line, which git shows.
     entries = content.pop("entries", [])
     text = json.dumps({"format": BOARD_FORMAT, **content}, indent=1)
     if entries:
@@ -241,7 +242,7 @@ def _is_day(text: str) -> bool:
 
 
 def _check(board: Board) -> None:
-    """Hold the parts of a board to each other, and refuse half a character, which no table can hold."""
+    """Check the parts of a board against each other; lone surrogates are errors, as UTF-8 has none."""
     try:
         json.dumps(asdict(board), ensure_ascii=False).encode()
     except UnicodeEncodeError:

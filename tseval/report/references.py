@@ -1,4 +1,4 @@
-"""The BibTeX entries that a paper on some runs needs: the software, the suite and the methods."""
+"""BibTeX entries for a paper about some runs: the software, the suite and the methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tseval.runs.manifest import Manifest, SuiteFacts
 
-# No DOI has an underscore here: without the package url, plainnat prints it as a formula.
+# No DOI here has an underscore: without the package url, plainnat would print it as a formula.
 REFERENCES = r"""
 @misc{tseval, title = {tseval: targeted syntactic evaluation of language models},
   author = {{The tseval developers}}, year = {2026}, note = {Version VERSION}}
@@ -69,7 +69,7 @@ REFERENCES = r"""
   year = {2011}, doi = {10.1198/jbes.2010.07136}}
 """
 ENTRY = re.compile(r"^@\w+\{([\w-]+),.*?\}\}$", re.MULTILINE | re.DOTALL)
-# Beginnings of the names of suites. Other suites are cited by their own title and source.
+# Beginnings of the names of suites. Other suites are cited by their title and source.
 KEYS_OF_SUITES = {
     "marvin_linzen": "marvin-linzen-2018", "clams": "mueller-etal-2020", "blimp": "warstadt-etal-2020",
     "linzen": "linzen-etal-2016", "gulordava": "gulordava-etal-2018", "dyck": "hewitt-etal-2020",
@@ -78,7 +78,7 @@ YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 def citation_keys(manifests: Sequence[Manifest], *, clustered: bool) -> dict[str, str]:
-    """Return the BibTeX keys that a paper on some runs cites, by what each is cited for."""
+    """Return the BibTeX keys for a paper about some runs, by cited topic."""
     suite = manifests[0].suite.name
     known_keys = (key for name, key in KEYS_OF_SUITES.items() if re.match(rf"{name}(?:$|_|\()", suite))
     keys = {"tseval": "tseval", "suite": next(known_keys, as_key(suite))}
@@ -101,7 +101,7 @@ def citation_keys(manifests: Sequence[Manifest], *, clustered: bool) -> dict[str
 
 
 def corrects_words(manifest: Manifest) -> bool:
-    """Check whether a run compares words whose probabilities are corrected for the pieces of longer words."""
+    """Return whether a run compares words whose probabilities are corrected for longer words."""
     score, _ = split_measure(manifest.key.score)
     return score in COMPARES_WORDS and manifest.key.protocol.get("words") == "corrected"
 
@@ -121,7 +121,7 @@ def bibtex(keys: Mapping[str, str], manifests: Sequence[Manifest]) -> str:
 
 
 def _suite_entry(key: str, suite: SuiteFacts) -> str:
-    """Return an entry for a suite without a paper that tseval knows; `key` sorts it, as it has no author."""
+    """Return an entry for a suite without a known paper; its field `key` sorts it, as it has no author."""
     source = suite.source or "source not stated"
     year = YEAR.search(f"{suite.title} {source}")
     title = f"{{{latex(suite.title)}}}"

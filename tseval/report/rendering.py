@@ -1,4 +1,4 @@
-"""A table or an analysis as text, in the format that a user chooses."""
+"""Rendering of a table or an analysis as text, in the format that a user chooses."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def render(
     *,
     few_notes: bool = False,
 ) -> str:
-    """Return the text of a table or an analysis, for a terminal if there is a screen; perhaps with few notes.
+    """Return the text of a table or an analysis; with `screen` for a terminal, or with few notes.
 
-    `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and `json` hold counts
-    and full precision, accuracy as a fraction. Names from outside are escaped for the format.
+    `md` and `latex` are for print, with accuracies truncated to a few decimals. `csv` and `json` have counts
+    and full precision, with accuracies as fractions. Names from outside are escaped for the format.
     """
     if isinstance(content, SuiteTables):
         return _render_suites(content, format, screen, few_notes)
@@ -49,7 +49,7 @@ def render(
     return WRITERS[format](document) if screen is None else as_screen(document, screen)
 
 
-# What stands above the block of a suite.
+# The heading of the block of a suite.
 _HEADINGS = {
     "md": lambda suite: f"## {markdown(suite)}",
     "latex": lambda suite: f"\\section*{{{latex(suite)}}}",
@@ -57,7 +57,7 @@ _HEADINGS = {
 
 
 def _render_suites(tables: SuiteTables, format: Format, screen: Screen | None, few_notes: bool) -> str:
-    """Return the summary and a block for each suite; as csv and json, all of them as one content."""
+    """Return the summary and a block for each suite; CSV and JSON have all suites in one file."""
     if format in ("csv", "json"):
         return WRITERS[format](Document((), tables.records, tables.content, (), ()))
     blocks = [] if tables.summary is None else [render(tables.summary, format, screen, few_notes=few_notes)]

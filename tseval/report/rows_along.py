@@ -1,4 +1,4 @@
-"""Accuracy of each row of a table along a training or a length of context, as panels of a figure."""
+"""Panels of the accuracy of each table row, along a training or a length of context."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LONGEST_TITLE = 45  # characters above a small panel
 def row_panels(
     named: Sequence[tuple[str, RowsAndMeans[int]]], axis: Axis, *, mean_first: bool = False
 ) -> list[Panel]:
-    """Draw each row of the table, and the mean over all rows if there are several.
+    """Return a panel for each row of the table, and one for the mean if there are several rows.
 
     Args:
-        named: The name of each line, and its accuracies by moment or length.
-        axis: Of the moments or lengths.
+        named: The name of each line, and its accuracies by step or length.
+        axis: The x-axis: steps or lengths.
         mean_first: Whether the mean is the first panel; by default it is the last one.
     """
     first = named[0][1]

@@ -1,4 +1,4 @@
-"""Runs and published boards side by side: the document that shows them."""
+"""The document that shows runs and published boards in one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def document_of(
     sources: Sequence[Run | Board], by: str | Sequence[str] = (), human: Path | None = None
 ) -> Document | Table:
-    """Return runs and published boards side by side; of runs over rated sentences, correlations."""
+    """Return a table of runs and published boards; for runs on rated sentences, correlations."""
     rated = [source for source in sources if not isinstance(source, Board) and source.rated]
     if human is not None:
         runs = [source for source in sources if not isinstance(source, Board) and source not in rated]

@@ -1,4 +1,4 @@
-"""Tables of several suites: a block for each suite, below a summary of their means."""
+"""Tables of several suites: a block for each suite, after a summary of their means."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SuiteTables:
-    """A document for each suite, in the order in which a user names their runs, and a summary of all."""
+    """A document for each suite, in the order of the user's runs, and a summary of all."""
 
     summary: Document | None
     of_suites: Mapping[str, Document]
@@ -45,7 +45,7 @@ class SuiteTables:
 
     @property
     def records(self) -> pd.DataFrame:
-        """The records of all suites, with the column `suite` first: what csv holds."""
+        """The records of all suites for CSV, with `suite` as the first column."""
         return in_full(
             document.records.drop(columns="suite", errors="ignore").pipe(_with_suite, suite)
             for suite, document in self.of_suites.items()
@@ -53,7 +53,7 @@ class SuiteTables:
 
     @property
     def content(self) -> dict[str, object]:
-        """What json holds: the summary, and `tables`, a list with the content of each suite."""
+        """The content for JSON: the summary, and `tables`, a list with the content of each suite."""
         tables = [{"suite": suite, **document.content} for suite, document in self.of_suites.items()]
         return {**({"summary": self.summary.content} if self.summary else {}), "tables": tables}
 
@@ -69,7 +69,7 @@ Source = TypeVar("Source", "Run", "Run | Board")
 
 
 def by_suite(sources: Sequence[Source]) -> dict[str, list[Source]]:
-    """Return runs and boards by the name of their suite, in the order in which they come."""
+    """Group runs and boards by the name of their suite, in order of first appearance."""
     of_suites: dict[str, list[Source]] = {}
     for source in sources:
         of_suites.setdefault(suite_of_source(source), []).append(source)
@@ -82,15 +82,15 @@ def suite_of_source(source: Run | Board) -> str:
 
 
 def names_across_suites(of_suites: Mapping[str, Sequence[Run | Board]]) -> dict[str, list[str]]:
-    """Return the name of each model in the summary, suite by suite, in the order of the columns.
+    """Return the name of each model in the summary, for each suite in the order of the columns.
 
-    A model has one name on all suites. Models that share a name are told apart by the folders of their runs.
+    A model has the same name on all suites. Different models with one name get the folders of their runs.
     """
     models = {
         suite: [model for source in sources for model in _models_of(source, suite)]
         for suite, sources in of_suites.items()
     }
-    # One suite may have two runs of a model, such as in two precisions: only then do folders matter.
+    # Only if a suite has two runs of a model, such as in two precisions, do folders distinguish them.
     counts = Counter((suite, *model[:2]) for suite, several in models.items() for model in several)
     repeated = {key[1:] for key, n in counts.items() if n > 1}
     folder_of: dict[tuple[str, ...], str] = {}
@@ -144,16 +144,16 @@ def summary_of_tables(
 def tables_of(
     blocks: Mapping[str, Document | Table], of_suites: Mapping[str, Sequence[Run | Board]]
 ) -> Document | Table | SuiteTables:
-    """Return the block of a single suite as it is, and those of several suites below a summary.
+    """Return the block of a single suite unchanged, and those of several suites after a summary.
 
     Args:
         blocks: The table or the analysis of each suite.
-        of_suites: The runs and boards in them, in the order of the columns.
+        of_suites: Their runs and boards, in the order of the columns.
     """
     if len(blocks) == 1:
         (block,) = blocks.values()
         return block
-    # An analysis has a column for each run; boards are columns of a table alone.
+    # An analysis has a column for each run; only tables have columns for boards.
     columns = {
         suite: [source for source in of_suites[suite]
                 if isinstance(block, Table) or not isinstance(source, Board)]
@@ -190,9 +190,9 @@ def _means_of_table(table: Table) -> pd.DataFrame:
 
 
 def _means_of_records(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over all rows among the records of an analysis; none if it has no such means."""
+    """Return the means over all rows from the records of an analysis, if it has them."""
     columns = ["model", "n_rows", "accuracy", "difference", "spread", "low", "high"]
-    if "training" in records:  # a column for each checkpoint
+    if "training" in records:  # each checkpoint is a column
         clock = records.columns[1]
         names = [f"{name}, {clock} {moment:,}" for name, moment in records[["training", clock]].to_numpy()]
         records = records.assign(model=names)
@@ -201,7 +201,7 @@ def _means_of_records(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
-    """Lay out means as a row for each suite and a column for each model."""
+    """Lay out means with a row for each suite and a column for each model."""
     value = "difference" if "difference" in rows and rows["difference"].notna().any() else "accuracy"
     models = list(dict.fromkeys(rows["model"]))
     cells = {(row["suite"], row["model"]): row for row in rows.to_dict("records")}

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 def feature_means(
     rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[Mean]:
-    """Average the rows that have one value of a feature, each row counting once, as all means do.
+    """Yield means over the rows with one value of a feature; each row counts once.
 
-    A feature that has one value only is left out, as its mean is the mean over all rows.
+    A feature with a single value is left out, because its mean is the mean over all rows.
     """
     for name in by:
         values = rows[name].dropna().sort_values().unique()
@@ -50,13 +50,18 @@ def feature_means(
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Models side by side, ready to print.
+    """A table of several models, ready to print.
 
-    Accuracies are `Fraction` or None, one row per row, one column per heading; beside a published board those
-    of runs are cut as the board's are. Ranks, 1 is best, are of the rows that the table defines: those that
-    every published board in it lists, or all; `overall` ranks by the mean over these. `means` are over
-    dependencies, phenomena, values of features, and all rows last. `unsplit` is the same without a breakdown.
-    `of_board`: a leaderboard shows it, without means and mean ranks if it has a single row.
+    Attributes:
+        columns: The models.
+        accuracy: `Fraction` or None, by row and heading. With a published board, the accuracies of runs are
+            truncated like those of the board.
+        ranks: Ranks, 1 is best, on the rows that every published board in the table has; without boards, on
+            all.
+        overall: Ranks by the mean over these rows.
+        means: Means over dependencies, phenomena, values of features, and over all rows last.
+        unsplit: The same table without a breakdown.
+        of_board: Whether a leaderboard shows it; a single row then has no means and mean ranks.
     """
 
     columns: tuple[Column, ...]
@@ -74,17 +79,17 @@ class Table:
 
     @property
     def decimals(self) -> int:
-        """Decimals to which accuracies are cut where people read them."""
+        """The number of decimals to which printed accuracies are truncated."""
         return printed_decimals(self.columns) or RUN_DECIMALS
 
 
 def build_table(
     sources: Sequence[Run | Board | Column], by: str | Sequence[str] = (), humans: Sequence[Column] = ()
 ) -> Table:
-    """Return runs and published boards side by side.
+    """Return a table of runs and published boards.
 
-    A column may stand for a run in a table without a breakdown; `humans` is what people get right, besides
-    what boards know of that, in such a table.
+    In a table without a breakdown, a column may replace a run, and `humans` adds human accuracies to those of
+    boards.
     """
     by = as_names(by)
     table = _infer(_compare(sources, by, humans))
@@ -93,7 +98,7 @@ def build_table(
 
 
 def of_board(table: Table) -> Table:
-    """Return a table as a leaderboard shows it: a single row is its own mean."""
+    """Return a table in the form for a leaderboard: a single row is its own mean."""
     shown = replace(table, of_board=True)
     return replace(shown, notes=tuple(notes_of(shown)))
 
@@ -101,7 +106,7 @@ def of_board(table: Table) -> Table:
 def _compare(
     sources: Sequence[Run | Board | Column], by: tuple[str, ...], humans: Sequence[Column] = ()
 ) -> Table:
-    """Return accuracies and ranks side by side, without intervals."""
+    """Return a table of accuracies and ranks, without intervals."""
     columns: list[Column] = []
     for source in sources:
         if isinstance(source, Board):
@@ -116,7 +121,7 @@ def _compare(
     columns = _over_rows(columns, rows, by)
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
     ranked = _frame(columns, rows, {column.heading: column.ranked_by(by) for column in columns})
-    # Those that all published boards list, or all.
+    # The rows of ranks: those that all published boards have, or else all.
     listed = [set(column.keys(by)) for column in columns if column.published]
     keys = rows.itertuples(index=False, name=None)
     defined = rows.index[[all(key in board for board in listed) for key in keys]]
@@ -150,7 +155,7 @@ def _infer(table: Table) -> Table:
         with_estimates.append(
             replace(row_mean, estimates=tuple(None if value is None else of for value, of in known))
         )
-    # Runs with other numbers of contexts have other numbers of verdicts: those cannot be paired.
+    # Runs with different numbers of contexts have different numbers of verdicts, which cannot be paired.
     alike = len({len(model.correct) for model in models}) == 1
     ranking = rank_models(models) if alike and len(models) == len(columns) > 1 else None
     return replace(table, means=tuple(with_estimates), ranking=ranking)
@@ -162,7 +167,7 @@ def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
 
 
 def _over_rows(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> list[Column]:
-    """Return columns whose answers follow the rows of the table; what several share is kept once."""
+    """Return columns whose answers refer to the rows of the table; equal data are stored once."""
     number_of = {key: number for number, key in enumerate(rows.itertuples(index=False, name=None))}
     first: Correctness | None = None
     on_all_rows = []
@@ -179,7 +184,7 @@ def _over_rows(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str])
 def _frame(
     columns: Sequence[Column], rows: pd.DataFrame, values: Mapping[str, Mapping[Key, Fraction | None]]
 ) -> pd.DataFrame:
-    """Lay values out as rows and columns of the table, cut as the published ones beside them are."""
+    """Arrange values in rows and columns of the table, truncated like published values in it."""
     decimals = printed_decimals(columns)
     keys = list(rows.itertuples(index=False, name=None))
 

@@ -1,1 +1,1 @@
-"""Analyses of opened runs: one file each, from runs to a document and to the panels of a figure."""
+"""Analyses of opened runs, one per file: from runs to a document and to the panels of a figure."""

@@ -29,13 +29,13 @@ def attractors(opened: RunSet) -> Document:
 
 
 def non_attractors(opened: RunSet) -> Document:
-    """Return accuracy over intervening nouns that are no attractors."""
+    """Return accuracy over intervening nouns that are not attractors."""
     grids = {name: by_non_attractors(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [OTHERS])
 
 
 def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
-    """Return the cells of a grid, a line each, with every model's accuracy and interval."""
+    """Return a document with a line for each cell of a grid: every model's accuracy and interval."""
     first = next(iter(grids.values()))
     what = " and ".join(NOUN_COUNTS[name] for name in by)
     keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
@@ -56,7 +56,7 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
 
 
 def attractor_panels(analysis: Document) -> list[Panel]:
-    """Return Figure 3: one panel per number of intervening nouns that occurs, attractors along the axis."""
+    """Return Figure 3: a panel for each number of intervening nouns, with attractors on the x-axis."""
     panels = []
     for n, rows in analysis.records.groupby(N):
         if lines := _decided(rows, ATTRACTORS):
@@ -66,12 +66,12 @@ def attractor_panels(analysis: Document) -> list[Panel]:
 
 
 def non_attractor_panels(analysis: Document) -> list[Panel]:
-    """Return Table 2 as a panel: non-attractors along the axis."""
+    """Return Table 2 as a panel, with non-attractors on the x-axis."""
     lines = _decided(analysis.records, OTHERS)
     others = Axis("intervening nouns that are no attractors")
     return [Panel("", lines, others, Axis("accuracy", SHARES))] if lines else []
 
 
 def _decided(rows: pd.DataFrame, x: str) -> list[Series]:
-    """Return a line for each model that could decide anything; it breaks where there are no items."""
+    """Return a line for each model with decidable items; the line has a gap at cells without items."""
     return [line for line in lines_of(rows, x, "accuracy") if line.end is not None]

@@ -1,4 +1,4 @@
-"""How to read differences between models: intervals, outcomes, the error rate."""
+"""Notes on how to read differences between models: intervals, outcomes and the error rate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIFFERENCE_INTERVAL = Field(INTERVAL_HEADING, ("low", "high"), format_interval)
 
 
 def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str = "both models") -> list[str]:
-    """Return notes on how to read differences, their intervals and the words for them."""
+    """Return notes on how to read differences, their intervals and their outcomes."""
     notes = [
         f"Differences of accuracies, {TRUNCATED}, on the items that are decidable for {both}.",
         interval_note(rows),

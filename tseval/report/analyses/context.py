@@ -28,9 +28,9 @@ CONTEXT, WORDS, NO_CONTEXT = "context", "words", "no context"
 
 @dataclass(frozen=True, slots=True)
 class InContext:
-    """The runs of one model with contexts of one kind, by the length of these, ascending.
+    """The runs of one model with contexts of one kind, by length of the contexts, ascending.
 
-    A run without context is among those of each kind, with length 0.
+    A run without context belongs to every kind, with length 0.
     """
 
     model: str
@@ -40,10 +40,10 @@ class InContext:
 
 
 def find_contexts(opened: RunSet) -> list[InContext]:
-    """Return the runs of each model and kind of context, in the order of the first ones.
+    """Return the runs of each model and kind of context, in order of first appearance.
 
     Raises:
-        RunError: No run has a context, or two runs of a model have the same one.
+        RunError: No run has a context, or two runs of a model have the same context.
     """
     models: dict[tuple[str, str], dict[str | None, dict[int, str]]] = {}
     for name, manifest in opened.manifests.items():
@@ -74,7 +74,7 @@ def find_contexts(opened: RunSet) -> list[InContext]:
 
 
 def _model_of(manifest: Manifest) -> tuple[str, str]:
-    """Return the name of a model, and what makes it another one: weights, protocol and score."""
+    """Return the identity of a model apart from contexts: name, weights, protocol and score."""
     protocol = {
         part: value
         for part, value in manifest.key.protocol.items()
@@ -84,7 +84,7 @@ def _model_of(manifest: Manifest) -> tuple[str, str]:
 
 
 def by_context(opened: RunSet, contexts: Sequence[InContext]) -> Document:
-    """Return accuracy by length, a table for each model and kind of context."""
+    """Return accuracy by context length, with a table for each model and kind of context."""
     records = _records(contexts)
     notes = [
         interval_note(records),
@@ -116,7 +116,7 @@ def _records(contexts: Sequence[InContext]) -> pd.DataFrame:
 
 
 def context_panels(contexts: Sequence[InContext]) -> list[Panel]:
-    """Draw the mean over all rows, then each row, with a line for each model and kind of context."""
+    """Return a panel for the mean over all rows, then one for each row; lines are models and kinds."""
     models = {in_context.model for in_context in contexts}
     named = [
         (in_context.kind if len(models) == 1 else f"{in_context.model}: {in_context.kind}", in_context.along)

@@ -1,4 +1,4 @@
-"""How much models differ from one of them, row by row and over the rows of a table."""
+"""Differences of models from a reference model, by row and for means over rows."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def differences_table(
     margin: float,
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Document:
-    """Return how models differ from one of them, row by row and over the rows of a table.
+    """Return the differences of models from a reference model, by row and for means over rows.
 
     Args:
-        model: The name of a model or a group as tables print it; None for the first.
+        model: The printed name of a model or a group; None for the first.
         groups: The runs of each group; None for models without groups.
     """
     grouped = groups is not None
@@ -67,13 +67,13 @@ def differences_table(
 
 
 def is_comparable(model: str | None, groups: Mapping[str, Sequence[str]]) -> bool:
-    """Check whether a model is among the groups, or the first is meant, and there is another one."""
+    """Return whether a reference (the first for None) is among the groups, and there is another group."""
     known = model is None or model in groups or any(model in seeds for seeds in groups.values())
     return known and len(groups) > 1
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """Return the group of a name: of an architecture, else of a model."""
+    """Return the group with this name, or else the group of the model with this name."""
     if model in groups:
         return model
     for name, seeds in groups.items():
@@ -99,7 +99,7 @@ _MEAN = Line(("Mean, each row counted once",), "section")
 
 
 def _against_grid(differences: Against, suite: str) -> Grid:
-    """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
+    """Tabulate the accuracy of the reference, then each model's difference, its interval and outcome."""
     fields = [Field(suite, align="left"), Field(differences.reference, show=with_spread)]
     for name in differences.of_rows:
         fields += [Field(name, show=format_difference), *_OF_A_MODEL[1:]]

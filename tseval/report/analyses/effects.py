@@ -49,7 +49,7 @@ def design_effects(opened: RunSet) -> Document:
 
 
 def surprisal_panels(analysis: Document) -> list[Panel]:
-    """Draw the mean surprisal under each condition: a panel for each region of a construction, one scale."""
+    """Return a panel for each region of a construction: mean surprisal by condition, on one scale."""
     rows = analysis.records[analysis.records[CONDITION].notna() & (analysis.records["n_items"] > 0)]
     models = list(analysis.records["model"].unique())
     groups = rows.groupby([*ROW[:-1], REGION], sort=False, dropna=False)
@@ -60,7 +60,7 @@ def surprisal_panels(analysis: Document) -> list[Panel]:
 
 
 def _panel(title: tuple[str, str], rows: pd.DataFrame, models: Sequence[str], bits: Axis) -> Panel:
-    conditions = list(dict.fromkeys(rows[CONDITION]))[::-1]  # drawn from below
+    conditions = list(dict.fromkeys(rows[CONDITION]))[::-1]  # the first is drawn at the bottom
     placed = rows.assign(place=[1 + conditions.index(condition) for condition in rows[CONDITION]])
     series = lines_of(placed, "place", "value", models)
     return Panel(title[0], series, y=bits, words=conditions, subtitle=title[1])

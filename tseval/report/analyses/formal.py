@@ -1,4 +1,4 @@
-"""Formal languages: what the paper on each language reports."""
+"""Formal languages: the numbers that the paper on each language reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AXES = {
 
 
 def formal(opened: RunSet) -> Document:
-    """Return what the paper on a language reports."""
+    """Return the numbers that the paper on a language reports."""
     measure = measure_of(opened.suite)
     frames = {name: by_feature(verdicts, measure) for name, verdicts in opened.verdicts.items()}
     last = {
@@ -50,7 +50,7 @@ def formal(opened: RunSet) -> Document:
 
 
 def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Document:
-    """Return the same as means over the seeds of each architecture, with the spread between them."""
+    """Return the same numbers as means over the seeds of each architecture, with standard deviations."""
     measure = measure_of(opened.suite)
     frames, last = {}, {}
     for name, names in _named(groups).items():
@@ -68,7 +68,7 @@ def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Docu
 
 
 def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Call seeds by what their names have in common, `lstm-16` of `lstm-16-seed1` and `lstm-16-seed2`."""
+    """Name groups of seeds by their common name: `lstm-16` for `lstm-16-seed1` and `lstm-16-seed2`."""
     stems = [{without_seed(name) for name in names} for names in groups.values()]
     known = all(len(stem) == 1 for stem in stems) and len(set.union(*stems)) == len(stems)
     names = [stem.pop() for stem in stems] if known else list(groups)
@@ -106,7 +106,7 @@ def _document_of(
 
 
 def formal_panel(opened: RunSet, analysis: Document) -> Panel:
-    """Return a panel with a line for each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
+    """Return a panel with a line for each model, as in Figures 2 and 3 of Bernardy & Lappin 2022."""
     measure, records = measure_of(opened.suite), analysis.records
     lines = lines_of(records.dropna(subset="at"), "at", "value", records["model"].unique())
     title = f"{measure.quantity.capitalize()} on {opened.suite}"
@@ -114,7 +114,7 @@ def formal_panel(opened: RunSet, analysis: Document) -> Panel:
 
 
 def _with_summary(rows: pd.DataFrame, measure: Measure, headed: Mapping[str, Any]) -> pd.DataFrame:
-    """Add the headline number, and its interval or spread if it has one, below the rows of a model."""
+    """Add the headline number, with its interval or spread if there is one, below the rows of a model."""
     rows = rows.rename(columns={measure.feature: "at"})
     rows.insert(0, "by", measure.feature)
     rows.insert(1, "quantity", measure.quantity)
@@ -123,5 +123,5 @@ def _with_summary(rows: pd.DataFrame, measure: Measure, headed: Mapping[str, Any
     last |= {name: headed[name] for name in ("spread",) if name in headed}
     counts = [name for name in ("n_items", "n_wrong") if name in rows]
     last |= {name: rows[name].sum() for name in counts}
-    kinds = dict.fromkeys(("at", *counts), "Int64")  # whole numbers beside missing values
+    kinds = dict.fromkeys(("at", *counts), "Int64")  # keeps whole numbers next to missing values
     return pd.concat([rows.astype(kinds), pd.DataFrame([last]).astype(kinds)])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-# The parts of the probability mass that the paper's figures show.
+# The parts of the probability mass in the paper's figures.
 MOST_LIKELY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 LEAST_LIKELY = (0.5, 0.1, 0.01, 0.001)
 MOST, LEAST = "most", "least"
@@ -56,7 +56,7 @@ _MEASURED = tuple(
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What one run says: its contexts, and the rows of its table that they stand in."""
+    """The data of one run: its contexts, the rows of its table, its list of verbs."""
 
     contexts: InflectedContexts
     rows: pd.DataFrame
@@ -65,7 +65,7 @@ class _Model:
 
 
 def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
-    """Return EW and MW by row, by mass and by frequency; of some masses alone, row by row."""
+    """Return EW and MW by row, by mass and by frequency; if `masses` are given, only these, by row."""
     _refuse_other_runs(opened, masses)
     models = {name: _model(opened, name) for name in opened.verdicts}
     if masses:
@@ -139,7 +139,7 @@ def _model(opened: RunSet, name: str) -> _Model:
 
 
 def _by_row(model: _Model) -> pd.DataFrame:
-    """Tabulate EW and MW of each row of the table, and of all rows."""
+    """Tabulate EW and MW for each row of the table and for all rows."""
     votes = count_votes(model.contexts)
     labels = [*row_labels(model.rows[["dependency", "phenomenon", "construction", "contrast"]]), ALL_ROWS]
     sets = [*([row] for row in range(len(model.rows))), [*range(len(model.rows))]]
@@ -161,13 +161,13 @@ def _grid_of_rows(rows: Mapping[str, pd.DataFrame], title: str) -> Grid:
 
 
 def _named(frames: Mapping[str, pd.DataFrame]) -> tuple[Field, ...]:
-    """Return the fields of both measures; the first of several models has its name above it."""
+    """Return the fields of both measures; with several models, the first heading is a model's name."""
     first, *others = _MEASURED
     return (replace(first, heading=first.heading if len(frames) == 1 else ""), *others)
 
 
 def _by_mass(model: _Model) -> pd.DataFrame:
-    """Tabulate EW and MW over parts of the probability mass, as means over all rows."""
+    """Tabulate EW and MW over parts of the probability mass, averaged over all rows."""
     parts = [*((MOST, mass) for mass in MOST_LIKELY), *((LEAST, mass) for mass in LEAST_LIKELY)]
     lines = []
     for likely, mass in parts:
@@ -179,7 +179,7 @@ def _by_mass(model: _Model) -> pd.DataFrame:
 def _means(
     contexts: InflectedContexts, scores: Mapping[str, np.ndarray], rows: Sequence[int] | None = None
 ) -> dict[str, float | int | None]:
-    """Average scores of contexts, rows counted once, with intervals over their words."""
+    """Average scores of contexts, each row counted once, with intervals for other words in the contexts."""
     inside = np.ones(len(contexts.row), bool) if rows is None else np.isin(contexts.row, rows)
     means: dict[str, float | int | None] = {}
     for name in MEASURES:
@@ -210,7 +210,7 @@ def _grid_of_masses(curves: Mapping[str, pd.DataFrame], title: str) -> Grid:
 
 
 def _at_masses(opened: RunSet, models: Mapping[str, _Model], masses: Sequence[float]) -> Document:
-    """Return the rows of the table over some parts of the probability mass."""
+    """Return EW and MW of the rows of the table over some parts of the probability mass."""
     frames: dict[str, pd.DataFrame] = {}
     for name, model in models.items():
         labels = row_labels(model.rows[["dependency", "phenomenon", "construction", "contrast"]])
@@ -253,7 +253,7 @@ def _lemmas(model: _Model) -> pd.DataFrame:
 
 
 def _by_frequency(model: _Model) -> pd.DataFrame:
-    """Tabulate fifths of the lemmas, the most frequent ones first, with those that go wrong most."""
+    """Tabulate fifths of the lemmas, the most frequent first, each with its worst lemmas."""
     lemmas = _lemmas(model)
     by = "count" if (lemmas["count"] > 0).any() else "share_of_mass"
     lemmas = lemmas.sort_values(by, ascending=False, kind="stable").reset_index(drop=True)

@@ -1,6 +1,6 @@
-"""How many agreement examples there are, by intervening nouns and attractors: a table, and bars.
+"""Counts of agreement examples by intervening nouns and attractors, as a table and as bars.
 
-After Figures 1 and 6 of Bansal et al. 2020, which count their training sentences in this way.
+Figures 1 and 6 of Bansal et al. 2020 count their training sentences in this way.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 _TABLE, _NOUNS, _ATTRACTORS, _COUNT = "table", "n_intervening", "n_attractors", "n_examples"
-_MOST_NOUNS, _MOST_ATTRACTORS = 8, 4  # and more, in one bar
+_MOST_NOUNS, _MOST_ATTRACTORS = 8, 4  # the last bar counts these and more
 _NOTE = "An attractor is an intervening noun whose number differs from that of the subject."
 
 
 def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
-    """Return the numbers of the examples of tables by intervening nouns, and by attractors among these."""
+    """Count the examples of tables by intervening nouns, and by attractors among these."""
     counts = []
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
@@ -71,9 +71,9 @@ def _attractors(n: str) -> str:
 
 
 def noun_count_bars(counts: Document, title: str) -> Panel:
-    """Return a group of bars for each number of intervening nouns; what is rare is counted together.
+    """Return a group of bars for each number of intervening nouns; the largest numbers share a bar.
 
-    One table has a bar for each number of attractors, of several each has one.
+    A single table has a bar for each number of attractors; otherwise each table has a bar.
     """
     rows = counts.records
     together = rows.assign(**{_NOUNS: rows[_NOUNS].clip(upper=_MOST_NOUNS)})
@@ -87,10 +87,10 @@ def noun_count_bars(counts: Document, title: str) -> Panel:
         sums = group.groupby(_NOUNS)[_COUNT].sum()
         name = str(value) if of == _TABLE else _attractors(names[int(str(value))])
         lines.append(Series(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
-    examples = Axis("examples (log scale)", (0.8, None), log_from=0)  # a single one stands above the axis
+    examples = Axis("examples (log scale)", (0.8, None), log_from=0)  # below 1, so that a bar of 1 is visible
     return Panel(title, lines, Axis("intervening nouns"), examples, ticks)
 
 
 def _numbers(last: int, most: int) -> list[str]:
-    """Return the names of the numbers from 0 to the last, which holds all larger ones if it is the most."""
+    """Return names of the numbers from 0 to `last`; the name of `most` includes all larger numbers."""
     return [f"{n} or more" if n == most else str(n) for n in range(last + 1)]

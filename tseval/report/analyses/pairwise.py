@@ -1,4 +1,4 @@
-"""Every two models: difference, interval, and items that only one of them gets right."""
+"""Comparison of models in pairs: difference, interval, and items that only one of them gets right."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def pairs(
     margin: float = DEFAULT_MARGIN,
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Document:
-    """Return how pairs of models differ, and what only one of two gets right.
+    """Return the differences of pairs of models, and the number of items that only one gets right.
 
     Args:
-        by: A feature, for whose values there are further tables; None for all items alone.
-        groups: The runs of each group, whose means are compared. Between means over several seeds no items
-            are counted that one alone gets right.
+        by: A feature with a further table for each of its values; None for one table over all items.
+        groups: The runs of each group, whose means are compared. For means over several seeds there are no
+            counts of items that only one gets right.
     """
     of_groups = groups or {name: [name] for name in opened.verdicts}
     if len(of_groups) < 2:
@@ -100,7 +100,7 @@ _OF_MCNEMAR = (
 
 
 def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
-    """Print the table of Bansal et al.: what the model of the row gets right and that of the column wrong."""
+    """Return the table of Bansal et al.: items that the row's model gets right and the column's wrong."""
     counts = {}
     for row in rows.to_dict("records"):
         counts[row["first"], row["second"]] = row["only_first"]

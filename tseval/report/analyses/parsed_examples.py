@@ -1,4 +1,4 @@
-"""How good the agreement examples of a parser are, against those of gold trees."""
+"""The quality of a parser's agreement examples, measured against gold trees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXAMPLE_NOTES = (
 
 
 def example_comparison(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
-    """Return how good the examples of a parse are (`tseval.analysis.breakdowns.compare_examples`)."""
+    """Return precision and recall of parsed examples (`tseval.analysis.breakdowns.compare_examples`)."""
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
     equal, alike = (
         Field("Equal", ("n_equal",), format_count),

@@ -1,4 +1,4 @@
-"""How sure a model is of the number of a verb, after each word before it."""
+"""A model's confidence in the number of a verb, after each word before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def profiles(opened: RunSet, words: int | None = None) -> Document:
-    """Return confidence in the correct answer after each word, of all items or of those of one length."""
+    """Return confidence in the correct answer after each word, for all items or those of one length."""
     if words is not None:
         chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
         note = f"Items with {words} words before the verb."
@@ -49,7 +49,7 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
 
 
 def profile_panels(analysis: Document) -> list[Panel]:
-    """Return Figure 2: one panel per case, words along the axis."""
+    """Return Figure 2: one panel per case, with words on the x-axis."""
     models, axes = analysis.records["model"].unique(), (Axis("words read"), Axis("confidence", SHARES))
     panels = []
     for case in analysis.records["case"].unique():
@@ -60,7 +60,7 @@ def profile_panels(analysis: Document) -> list[Panel]:
 
 
 def _words(rows: pd.DataFrame) -> list[str]:
-    """Return the word at each place of a case; that of the first item in brackets, where others differ."""
+    """Return the word at each position of a case, in brackets if other items have another word."""
     positions = rows.groupby("position").first()
     pairs = zip(positions["word"], positions[VARIES], strict=True)
     return [f"({word})" if varies else str(word) for word, varies in pairs]

@@ -1,4 +1,4 @@
-"""Published accuracies beside means over seeds: their rows, their means, and the ranks of both."""
+"""Published accuracies next to means over seeds: their rows, their means, and the ranks of both."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def published_columns(boards: Sequence[Board], runs: Sequence[Run], groups: Sequence[str]) -> list[Column]:
-    """Return the published models of boards, with headings that no group has.
+    """Return the published models of boards, with headings that differ from those of groups.
 
     Raises:
-        RunError: The runs have other items than the boards.
+        RunError: The runs and the boards have different items.
     """
     columns = [column for board in boards for column in columns_of(board)]
     if columns:
@@ -42,10 +42,10 @@ def published_columns(boards: Sequence[Board], runs: Sequence[Run], groups: Sequ
 
 
 def in_common(opened: RunSet, published: Sequence[Column]) -> tuple[RunSet, int]:
-    """Return the runs on the rows that all published models list, and the number of other rows.
+    """Return the runs on the rows that all published models have, and the number of other rows.
 
     Raises:
-        RunError: There is no such row.
+        RunError: There are no common rows.
     """
     listed = [set(column.keys(())) for column in published]
     rows, row_of = row_places(next(iter(opened.verdicts.values())), ())
@@ -63,14 +63,14 @@ def in_common(opened: RunSet, published: Sequence[Column]) -> tuple[RunSet, int]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Published models beside groups on the same rows.
+    """Published models next to groups on the same rows.
 
     Attributes:
-        decimals: To which all accuracies are truncated before they are ranked.
-        rows: Accuracies as printed, a row for each row of the table and a column for each published model.
-        means: Mean accuracies as printed, a row for each set of rows and a column for each published model.
+        decimals: The number of decimals to which all accuracies are truncated before they are ranked.
+        rows: Printed accuracies, a row for each row of the table and a column for each published model.
+        means: Printed mean accuracies, a row for each set of rows and a column for each published model.
         sets: Names of the sets of rows.
-        mean_ranks: Mean ranks over these sets, with a column for each group and then each published model.
+        mean_ranks: Mean ranks over these sets, with a column for each group, then for each published model.
         overall: Ranks by mean accuracy over all rows, in the same order.
     """
 
@@ -87,7 +87,7 @@ class Beside:
         return [Field(str(name), show=lambda value: format_share(value, self.decimals)) for name in self.rows]
 
     def lines_of_ranks(self) -> list[Line]:
-        """Return mean ranks and ranks as lines of a table in which groups have an interval each."""
+        """Return mean ranks and ranks as lines of a table in which each group also has an interval column."""
         labels = [*self.sets[:-1], "Mean arithmetic rank"]
         ranks = [
             Line((label, *self._spaced(list(of_set))), show=format_mean_rank)
@@ -99,7 +99,7 @@ class Beside:
         return [Line(("Mean rank, 1 is best",), "section"), *ranks, overall]
 
     def _spaced(self, values: Sequence[object]) -> list[object]:
-        """Return the values with an empty cell where a group has its interval."""
+        """Return the values with an empty cell for the interval of each group."""
         n_groups = len(values) - self.rows.shape[1]
         return [
             cell
@@ -108,7 +108,7 @@ class Beside:
         ]
 
     def note(self) -> str:
-        """Say what is ranked, and what is not known of published models."""
+        """Return a note on how accuracies are ranked, and on the missing intervals of published models."""
         return (
             f"Published accuracies have {self.decimals} decimals, so all accuracies are truncated to "
             f"{self.decimals} decimals before ranking, and undecidable items count as wrong. Published "
@@ -119,8 +119,7 @@ class Beside:
 def rank_beside(groups: Mapping[str, Sequence[pd.DataFrame]], published: Sequence[Column]) -> Beside:
     """Rank groups among published models.
 
-    A group has in each row the mean over its seeds of the share of items that are correct. Undecidable items
-    are wrong here.
+    The accuracy of a group in a row is the mean over its seeds, with undecidable items counted as wrong.
 
     Args:
         groups: Verdicts of the seeds of each group, on the rows of the published models.

@@ -31,7 +31,7 @@ UNKNOWN_WORDS = Field("With unknown words", (N_HALF_KNOWN,), format_count)
 
 
 def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
-    """Return how far the scores of models go with ratings."""
+    """Return the correlations of the scores of models with ratings."""
     correlations = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
     rows = stacked(correlations)
     grid = (
@@ -65,7 +65,7 @@ def _ceiling(rows: pd.DataFrame) -> list[Field]:
 def _rating_lines(
     rows: pd.DataFrame, cells: Iterator[tuple[object, ...]], by: str | Sequence[str]
 ) -> Iterator[Line]:
-    """Yield the body under its headings; what is over all sentences stands last."""
+    """Yield the lines with their headings; the line over all sentences is last."""
     keys = rows[[*ROW]].astype(object).where(rows[[*ROW]].notna(), None).itertuples(index=False, name=None)
     labelled = rows[[*ROW, *as_names(by)]]
     several = len(rows) > 1
@@ -95,7 +95,7 @@ def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def scatter_panels(opened: RunSet, document: Document) -> list[Panel]:
-    """Return a panel with the sentences of every model, those that it scored."""
+    """Return a panel for each model, with the sentences that it scored."""
     panels = []
     modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
     scores = (_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)

@@ -1,4 +1,4 @@
-"""How far results rest on single words, as tables and panels."""
+"""The influence of single words on results, as tables and panels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Words of a panel; of more, those with the lowest and the highest accuracy.
+# The most words of a panel. If there are more, those with the lowest and the highest accuracy are drawn.
 MOST_DRAWN = 30
 _OF_A_ROW = (
     Field("Items", ("n_items",), format_count),
@@ -60,7 +60,7 @@ _NOTES = (
 
 
 def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Document:
-    """Return what limits each row, and what single words do to it; perhaps beside their frequencies."""
+    """Return the limit of each row and the influence of single words; `counts` are word frequencies."""
     results = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(result.entries.empty for result in results.values()):
         raise RunError(
@@ -104,7 +104,7 @@ def _words(title: str, factors: pd.DataFrame) -> Grid:
     fields = _OF_A_FACTOR if factors["rho"].isna().all() else (*_OF_A_FACTOR, _FREQUENCY)
     columns = [field.values(factors) for field in fields]
     lines: list[Line] = []
-    # With the phenomenon, under which a construction has but one meaning.
+    # Constructions of different phenomena may have the same name.
     named = zip(factors["phenomenon"], row_labels(factors[list(ROW)]), strict=True)
     labels = [f"{phenomenon}: {label}" for phenomenon, label in named]
     for index, (label, factor, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
@@ -122,7 +122,7 @@ def _limit(limit: str | None, part: float, n_entries: int | None) -> str:
 
 
 def _advice(name: str, result: Robustness) -> str:
-    """Return a note on what to add for narrower intervals."""
+    """Return a note on which items or words would make intervals narrower."""
     limits = result.rows["limit"].dropna().value_counts()
     words = limits.drop(ITEMS, errors="ignore")
     if words.empty:
@@ -135,7 +135,7 @@ def _advice(name: str, result: Robustness) -> str:
 
 
 def word_panels(analysis: Document) -> list[Panel]:
-    """Return panels of accuracy by lexicon entry: every factor of one row; of several, the widest range."""
+    """Return panels of accuracy by entry: all factors of a single row, else the factor with most range."""
     entries = analysis.records
     models = list(entries["model"].unique())
     rows = entries.groupby(list(ROW), sort=False, dropna=False)
@@ -158,7 +158,7 @@ def _range_of(values: pd.Series) -> float:
 
 
 def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> Panel:
-    """Sort the entries by the accuracy of the first model; of too many the two ends are drawn."""
+    """Return a panel of entries, sorted by the first model's accuracy; of too many, both ends."""
     first = entries[entries["model"] == entries["model"].iloc[0]].sort_values("accuracy", kind="stable")
     words = [str(word) for word in first["entry"]]
     if len(words) > MOST_DRAWN:

@@ -1,4 +1,4 @@
-"""Accuracies of the rows of a table as dots on lines, from left to right, with intervals and single seeds."""
+"""Dot plots of the accuracies of table rows, with intervals and single seeds."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def row_panels(
 
     Args:
         opened: The runs of the table.
-        analysis: The table, by `seeds_table`.
-        groups: The runs of each model of the table. Several are seeds, which are drawn as points.
-        by: Features by which the rows of the table are split.
+        analysis: The table from `seeds_table`.
+        groups: The runs of each model of the table. If there are several, they are seeds, drawn as points.
+        by: Features that split the rows of the table.
     """
     frames = _rows_by_model(analysis)
     first = next(iter(frames.values()))
@@ -43,7 +43,7 @@ def row_panels(
     panels = []
     places = zip(first[ROW[0]], first[ROW[1]], range(len(first)), strict=True)
     for (dependency, phenomenon), of_group in groupby(places, lambda place: place[:2]):
-        # The first row of the table stands on top: lines of dots are counted from below.
+        # Dots are placed from the bottom, so rows are reversed: the first is drawn at the top.
         rows = [place for *_, place in of_group][::-1]
         series = []
         for index, (name, frame) in enumerate(frames.items()):
@@ -55,13 +55,13 @@ def row_panels(
 
 
 def _rows_by_model(analysis: Document) -> dict[str, pd.DataFrame]:
-    """Return the rows of each model, without the means."""
+    """Return the rows of each model, without means."""
     rows = analysis.records[analysis.records[ROW[2]].notna()]
     return {str(name): frame for name, frame in rows.groupby("model", sort=False)}
 
 
 def _series(index: int, name: str, rows: pd.DataFrame, seeds: Sequence[pd.DataFrame]) -> Series:
-    """Return the dots of a model; rows without an accuracy have none."""
+    """Return the dots of a model; rows without an accuracy have no dot."""
     numbers = rows[["accuracy", "low", "high"]].astype(float).reset_index(drop=True)
     known = numbers.dropna(subset="accuracy")
     series = Series(

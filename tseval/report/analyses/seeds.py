@@ -1,4 +1,4 @@
-"""Means of architectures over their seeds, row by row."""
+"""Means over the seeds of architectures, row by row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tseval.report.analyses.published_beside import Beside
     from tseval.report.columns import Column
 
-# From here on means over seeds have been seen to miss 95% (docs/results/coverage.md).
+# Beyond these values, intervals of means over seeds cover less than 95% (docs/results/coverage.md).
 NEAR_THE_ENDS, FAR_APART = 0.9, 0.1
 _OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
@@ -37,7 +37,7 @@ def seeds_table(
 ) -> Document:
     """Return the means of architectures over their seeds, with spread and interval.
 
-    Beside published models the rows are those that all of these list, and ranks are of both.
+    With published models, the rows are those that all of these have, and ranks are among both.
     """
     require_features(next(iter(opened.verdicts.values())), by)
     n_left_out = 0
@@ -47,7 +47,7 @@ def seeds_table(
     means = seed_means(verdicts, by)
     beside = rank_beside(verdicts, published) if published else None
     if beside is not None:
-        means = replace(means, ranks=None)  # the possible ranks among groups are not those among all
+        means = replace(means, ranks=None)  # possible ranks are known only among groups
     frames = [*means.of_rows.values(), *means.of_means.values()]
     grouped = any(len(names) > 1 for names in groups.values())
     notes = _notes(groups, interval_note(pd.concat(frames)))
@@ -73,10 +73,10 @@ def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
 
 
 def _about_few_seeds(seed_means: SeedTable) -> Iterator[str]:
-    """Yield notes on where means over seeds miss 95%: benchmarks/calibration.py and coverage.py show it."""
+    """Yield notes on intervals that cover less than 95% (see benchmarks/calibration.py and coverage.md)."""
     frames = [*seed_means.of_rows.values(), *seed_means.of_means.values()]
     several = pd.concat(frames).query("n_seeds > 1").dropna(subset="accuracy")
-    many = several[several["n_seeds"] > 3]  # of fewer the quantile of t makes up for it
+    many = several[several["n_seeds"] > 3]  # for fewer seeds, the quantile of t is large enough
     if ((many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
         yield measured_at_default(
             "Near accuracies of 0 and 1, intervals of means over seeds that differ much are too narrow: for "
@@ -134,7 +134,7 @@ def _grid(seed_means: SeedTable, suite: str, grouped: bool, beside: Beside | Non
 
 
 def _ranks(seed_means: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
-    """Rank the architectures that have a mean over all rows by it, each with its best and worst rank."""
+    """Rank the architectures with a mean over all rows by this mean, with best and worst possible rank."""
     if seed_means.ranks is None:
         return {}
     means = seed_means.ranks.means
@@ -145,7 +145,7 @@ def _ranks(seed_means: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
 
 
 def _records(seed_means: SeedTable, beside: Beside | None) -> pd.DataFrame:
-    """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
+    """Tabulate the rows of all architectures, then their means; the last mean has the ranks."""
     frames = []
     ranks = _ranks(seed_means)
     overall: dict[object, object] = {}
@@ -172,10 +172,10 @@ def _records(seed_means: SeedTable, beside: Beside | None) -> pd.DataFrame:
     return in_full(frames)
 
 
-# What nothing is known of for published models.
+# Columns that published models do not have.
 _UNKNOWN = tuple(name for name in SEED_COLUMNS if name != "accuracy")
 
 
 def _number(value: Fraction | str | None) -> float | None:
-    """Return a published accuracy, which may have a spread behind it, as a number."""
+    """Return a published accuracy as a number, without its spread."""
     return None if value is None else float(value.split()[0] if isinstance(value, str) else value)

@@ -1,4 +1,4 @@
-"""Trainings step by step: accuracy at each moment, and when it rises above chance."""
+"""Accuracy during training: at each step, and when it rises above chance."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 CHANCE_OF_PAIRS = 0.5
-UNEVEN = 8  # half of the moments lie in this part of the training, or an earlier one
-# Scores that do not choose between two sentences: who guesses has no accuracy that is known.
+UNEVEN = 8  # if half of the steps are in the first eighth of the training, its axis is logarithmic
+# Scores that do not choose between two sentences, so chance accuracy is unknown.
 _NO_PAIRS = {"regions", "choices", "prompt"}
-# What checkpoints of one training have in common.
+# Properties that checkpoints of one training share.
 _OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folder")
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The runs of one training, by moment, ascending; `chance` is None where who guesses has no known one."""
+    """The runs of one training by step, ascending; `chance` is None if chance accuracy is unknown."""
 
     name: str
     runs: Mapping[int, str]
@@ -44,7 +44,7 @@ class Training:
     chance: float | None
 
     def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
-        """Return when each line rises above chance; None where chance is not known."""
+        """Return when each line rises above chance; None if chance is unknown."""
         n_lines = len(next(iter(measured.values())))
         if self.chance is None:
             return [None] * n_lines
@@ -57,10 +57,10 @@ class Training:
 def find_trainings(
     opened: RunSet, over: Clock = "step", by: Sequence[str] = ()
 ) -> tuple[list[Training], list[str]]:
-    """Return the trainings that the models of runs are checkpoints of.
+    """Group runs by the training that their models are checkpoints of.
 
     Returns:
-        The trainings, in the order of their first runs, and the runs of which no moment is known.
+        The trainings, in the order of their first runs, and the runs with an unknown training step.
     """
     require_features(next(iter(opened.verdicts.values())), by)
     runs_of: dict[str, dict[int, str]] = {}
@@ -104,14 +104,14 @@ def find_trainings(
 
 
 def key_of_training(manifest: Manifest) -> str:
-    """Return a text that is the same for all runs of one training, scored in one way."""
+    """Return a text that is equal for all runs of one training that were scored in the same way."""
     card = manifest.model
     facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
     return repr((training_of(card), card.kind, sorted(card.protocol.items()), facts, manifest.key.score))
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """Return every training a name of its own: equal ones get a number."""
+    """Return a unique name for every training; equal names get a number."""
     shared, seen = Counter(names.values()), Counter[str]()
     distinct = {}
     for training, name in names.items():
@@ -124,14 +124,14 @@ _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch"
 
 
 def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
-    """Return accuracy at each moment, a table for each training."""
+    """Return accuracy at each step, with a table for each training."""
     grids = [_moments(training, opened.suite, over) for training in trainings]
     notes = [f"Columns: {over}. For intervals and tests against chance: --format csv or json."]
     return _document(opened, trainings, over, grids, notes)
 
 
 def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
-    """Return when each row rises above chance, a table for each training; else as `over_steps`."""
+    """Return when each row rises above chance, with a table for each training."""
     grids = [_rises(training, opened.suite, over) for training in trainings]
     notes = []
     if any(training.chance is not None for training in trainings):
@@ -148,7 +148,7 @@ def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -
 
 
 def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
-    """Yield notes on rows that are above chance before the first step: then no training put them there."""
+    """Yield notes on rows that are above chance before the first step, so not because of training."""
     for training in trainings:
         labels = row_labels(training.along.rows)
         rises_of_rows = zip(labels, training.emergences(training.along.of_rows), strict=True)
@@ -192,15 +192,15 @@ def _rises(training: Training, suite: str, over: Clock) -> Grid:
 
 
 def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]:
-    """Draw each row of the table, with a line for each training; last all rows."""
+    """Return a panel for each row of the table, with a line for each training; the last is over all rows."""
     moments = {moment for training in trainings for moment in training.runs}
     return row_panels([(training.name, training.along) for training in trainings], time_axis(moments, over))
 
 
 def time_axis(moments: Collection[int], over: str) -> Axis:
-    """Return the axis of a training: logarithmic but for its start where most moments lie there.
+    """Return the x-axis of a training; logarithmic after its start if most steps are early.
 
-    So it is where steps double, and checkpoints were saved ever less often.
+    This is so if steps double, or if checkpoints were saved less and less often.
     """
     ascending = sorted(moments)
     if UNEVEN * ascending[len(ascending) // 2] < ascending[-1]:
@@ -209,7 +209,7 @@ def time_axis(moments: Collection[int], over: str) -> Axis:
 
 
 def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Return for each line when it rises, how accurate the model is then, and at the end."""
+    """Return for each line the step at which it rises, and the accuracy then and at the end."""
     moments = list(measured)
     rows = []
     for index, rise in enumerate(training.emergences(measured)):
@@ -226,9 +226,9 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
                 **{f"last_{name}": end[name] for name in ("accuracy", "low", "high")},
             }
         )
-    frame = pd.DataFrame(rows, dtype=object)  # whole numbers stay whole beside what is missing
+    frame = pd.DataFrame(rows, dtype=object)  # keeps whole numbers next to missing values
     for low, high in (("low", "high"), ("last_low", "last_high")):
-        frame[[low, high]] = frame[[low, high]].astype("float64")  # an interval is shown as a pair
+        frame[[low, high]] = frame[[low, high]].astype("float64")  # intervals are formatted as floats
     return frame
 
 
@@ -267,7 +267,7 @@ def _document(
 
 
 def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
-    """Return notes on how many items at most a model tied, or could not decide."""
+    """Yield notes on the largest numbers of ties and of undecidable items."""
     for training in trainings:
         totals = pd.DataFrame([frame.sum(numeric_only=True) for frame in training.along.of_rows.values()])
         tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())

@@ -1,1 +1,1 @@
-"""Suites and runs for other tools, a file each: lm-eval, mixed models in R, Every Eval Ever."""
+"""Exports for other tools, one per file: lm-eval, mixed models in R, Every Eval Ever."""

@@ -1,4 +1,4 @@
-"""Records of Every Eval Ever, the common store of evaluation results.
+"""Records for Every Eval Ever, the common store of evaluation results.
 
 Source: Batzner et al. 2026, "Every Eval Ever: A Unifying Schema and Community Repository for AI Evaluation
 Results", arXiv 2606.14516; `eval.schema.json`, version 0.3.0, of github.com/evaleval/every_eval_ever.
@@ -38,7 +38,7 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 Availability = Literal["open_weights", "closed_weights", "unknown"]
 _PART = r"[\w-]+(?:\.[\w-]+)*"
 _MODEL_ID = re.compile(rf"{_PART}/{_PART}", re.ASCII)
-# Adapters with weights that lie here; whom lm-eval and adapters from outside ask is not known.
+# Adapters whose weights are on this machine; for lm-eval and external adapters this is unknown.
 _HERE = {"native", "hf", "mlm", "ngram", "oracle"}
 _DESCRIPTION = (
     "Share of the decidable contrasts that come out as the suite says, by the model's log-probabilities; "
@@ -48,7 +48,7 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a record says that no run knows; a model is `developer/name`, as the store knows it."""
+    """The facts in a record that a run lacks; a model has the name `developer/name` in the store."""
 
     model_id: str | None = None
     organisation: str = "unknown"
@@ -66,7 +66,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class EvalRecord:
-    """A record as `eval.schema.json` has it, and its place in the store if the developer is known."""
+    """A record in the format of `eval.schema.json`, and its path in the store if the developer is known."""
 
     content: Mapping[str, Json]
     place: str | None
@@ -79,8 +79,8 @@ class EvalRecord:
 def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
     """Return the record of a run, or of an entry of a board.
 
-    One run has one record, whose name follows from the run's key: made again, it replaces itself. It is as
-    old as the manifest file, since a run does not say when it was made.
+    The name of the record depends only on the run's key, so a new record replaces the old one. Its date is
+    that of the manifest file, because a run does not state its date.
     """
     manifest = run.manifest
     table = build_table([run])
@@ -103,14 +103,14 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
     }
     path_in_store = None
     if submission.model_id:
-        # The store takes names that have the form of a random UUID; these bits come from the digest.
+        # Names in the store must be random UUIDs in form; these bits come from the digest.
         name = uuid.UUID(bytes=digest[:16], version=4)
         path_in_store = f"data/{_collection(manifest)}/{submission.model_id}/{name}.json"
     return EvalRecord(content, path_in_store, tuple(_notes(table, submission)))
 
 
 def write_record(record: EvalRecord, output: Path) -> Path:
-    """Write a record to a file, `*.json`, or into a folder, at its place in the store; give the file."""
+    """Write a record to a `*.json` file, or into a folder at its path in the store; return the path."""
     if output.suffix == ".json":
         file = output
     elif output.exists() and not output.is_dir():
@@ -132,7 +132,7 @@ def write_record(record: EvalRecord, output: Path) -> Path:
 
 
 def _collection(manifest: Manifest) -> str:
-    """Return the name of the folder of all records on a suite that come from tseval."""
+    """Return the name of the store's folder for all tseval records on a suite."""
     return "tseval_" + slug(manifest.suite.name)
 
 
@@ -149,7 +149,7 @@ def _source(manifest: Manifest, submission: Submission) -> dict[str, Json]:
 
 
 def _library(manifest: Manifest) -> dict[str, Json]:
-    """Return this library, and what decides the numbers: nothing is generated, so no settings of that do."""
+    """Return the facts about tseval that determine the numbers; there are no settings of generation."""
     versions = {name: version for name, version in manifest.versions.items() if name != "tseval"}
     protocol = {f"protocol.{name}": value for name, value in manifest.key.protocol.items()}
     details = {"signature": manifest.signature, **protocol, **versions}
@@ -183,7 +183,7 @@ def _of_rows(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
 
 
 def _of_mean(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
-    """Yield the mean over all rows, if there are several: a single row would stand there twice."""
+    """Yield the mean over all rows if there are several; a single row would appear twice."""
     mean = table.means[-1]
     (value,), (estimate,) = mean.accuracy, mean.estimates
     if mean.n_rows > 1 and value is not None and estimate is not None:
@@ -251,7 +251,7 @@ def _uncertainty(estimate: Estimate) -> dict[str, Json]:
 
 
 def _texts(values: Mapping[str, object]) -> dict[str, Json]:
-    """Return values as texts, which is what additional details are; what is not known is left out."""
+    """Convert values into the texts that additional details must be; None is left out."""
     return {
         plain(name): plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""Suites as tasks of lm-eval."""
+"""Export of suites as tasks of lm-eval."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ group is the mean over its tasks, each counted once, like the mean of all rows i
 
 
 def write_tasks(suite: Suite, folder: Path) -> list[str]:
-    """Write a suite as tasks of lm-eval into a new or empty folder; give the names of group and tasks.
+    """Write a suite as lm-eval tasks into a new or empty folder; return the names of group and tasks.
 
-    Where the suite has rules of writing, they hold natural text.
+    If the suite has rules of writing, the tasks have natural text.
     """
     if not suite.has_accuracy:
         raise SuiteError(
@@ -66,7 +66,7 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     together: dict[str, Json] = {
         "group": group,
         "task": [*tasks],
-        # As in tseval's tables, each row counts once, whatever its size.
+        # As in tseval's tables, each row counts once, for any number of items.
         "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": False}],
         "metadata": {"version": 1.0, "suite": suite.name, "digest": suite.digest},
     }
@@ -77,7 +77,7 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
 
 
 def _tasks(suite: Suite, group: str) -> Iterator[tuple[str, list[tuple[Case, Contrast]]]]:
-    """Yield each task with the cases and contrasts that make it up: those of one row of the table."""
+    """Yield the name of each task with its cases and contrasts: those of one row of the table."""
     rows: dict[tuple[str, str | None, str, str], list[tuple[Case, Contrast]]] = {}
     for case in suite.cases:
         for contrast in case.contrasts:

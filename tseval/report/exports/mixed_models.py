@@ -1,4 +1,4 @@
-"""Verdicts as a table for mixed models in R, and the R code that fits one."""
+"""Verdicts as a table for mixed models in R, and R code that fits a model."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _SCORES = ["better_score", "worse_score", "tie", "undecidable"]
 
 @dataclass(frozen=True, slots=True)
 class MixedModel:
-    """What is to be fitted to the table that `write_verdicts` writes.
+    """A model to fit to the table of `write_verdicts`.
 
     Attributes:
-        fixed: Factors with too few entries to be random: they are left to the reader.
+        fixed: Factors with too few entries to be random; the user decides about them.
     """
 
     formula: str
@@ -40,12 +40,12 @@ class MixedModel:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether anything is random: else it is a model for `glm`."""
+        """Whether the model has random effects; otherwise it is for `glm`."""
         return "|" in self.formula
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about the formula."""
+        """Notes on the formula for the user."""
         notes = []
         if self.fixed:
             notes.append(
@@ -63,7 +63,7 @@ def mixed_model(opened: RunSet) -> MixedModel:
     """Return the formula for the verdicts of runs.
 
     Entries are random effects, crossed with each other, as items and subjects are in experiments. With
-    several models an entry has an effect of its own for each of them, since models are what is compared.
+    several models, the effect of an entry may differ between models, because models are compared.
 
     Source: Baayen, Davidson & Bates 2008, "Mixed-effects modeling with crossed random effects for subjects
     and items", Journal of Memory and Language 59; Barr, Levy, Scheepers & Tily 2013, "Random effects
@@ -100,10 +100,10 @@ def _decided(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_verdicts(opened: RunSet, file: IO[bytes]) -> None:
-    """Write one line per model and decidable verdict, one model at a time.
+    """Write one line per model and decidable verdict, one model after the other.
 
-    `model`, `row` (of the table), `id` (of the item, the same for all models and contrasts), `correct` (0 or
-    1); then the columns of the verdicts, with an `.entry` empty where an item has none.
+    The columns are `model`, `row` (of the table), `id` (of the item, equal for all models and contrasts) and
+    `correct` (0 or 1); then the columns of verdicts. An `.entry` is empty if an item has none.
     """
     names = list(dict.fromkeys(str(name) for frame in opened.verdicts.values() for name in frame.columns))
     for number, (model, verdicts) in enumerate(opened.verdicts.items()):
@@ -112,7 +112,7 @@ def write_verdicts(opened: RunSet, file: IO[bytes]) -> None:
 
 
 def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return the decidable verdicts of one model, ready to be written."""
+    """Return the decidable verdicts of one model in the form of the file."""
     frame = _decided(verdicts)
     keys = {
         "model": cell(model),
@@ -124,14 +124,14 @@ def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
     others = frame.drop(columns=["correct", *_SCORES]).rename(columns=ours)
     texts = {}
     for name, column in others.items():
-        if not pd.api.types.is_numeric_dtype(column):  # each text once as a spreadsheet may read it
+        if not pd.api.types.is_numeric_dtype(column):  # make each distinct text safe for spreadsheets, once
             codes, values = pd.factorize(column)
             texts[str(name)] = np.array([*(cell(str(text)) for text in values), ""], object)[codes]
     return pd.concat([pd.DataFrame(keys, frame.index), others.assign(**texts)], axis=1).rename(columns=cell)
 
 
 def _rows(verdicts: pd.DataFrame) -> NDArray[np.object_]:
-    """Return the row of the table that each verdict counts in, with its phenomenon."""
+    """Return for each verdict the label of its row in the table, with the phenomenon."""
     keys = verdicts[list(ROW)]
     different = keys.drop_duplicates()
     labels = row_labels(different)
@@ -143,17 +143,17 @@ def _rows(verdicts: pd.DataFrame) -> NDArray[np.object_]:
 
 
 def _quoted(name: str) -> str:
-    """Return the name of a column as R reads it."""
+    """Return the name of a column in R syntax."""
     return name if _SYNTACTIC.fullmatch(name) else "`" + name.replace("`", "\\`") + "`"
 
 
 def in_r(model: MixedModel, file: str) -> str:
-    """Return the lines of R that read the table and fit the model."""
+    """Return R code that reads the table and fits the model."""
     read = f"verdicts <- read.csv({_text(file)}, check.names = FALSE, na.strings = character())"
     if not model.is_mixed:
         return f"{read}\nfit <- glm({model.formula}, data = verdicts, family = binomial)\n"
     fit = f"fit <- glmer({model.formula},\n             data = verdicts, family = binomial,\n"
-    # The default optimiser warns of models near chance that it has not converged.
+    # For models near chance, the default optimiser warns that it has not converged.
     fit += '             control = glmerControl(optimizer = "bobyqa"))'
     return f"library(lme4)\n{read}\n{fit}\n"
 

@@ -1,1 +1,1 @@
-"""Formats of a document, one file each."""
+"""Output formats of a document, one per file."""

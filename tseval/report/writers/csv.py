@@ -16,17 +16,17 @@ FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 def as_csv(document: Document) -> str:
-    """Return the records of a document, one line each."""
+    """Return the records of a document as CSV lines."""
     rows = document.records.astype(object)
     for name in rows.columns:
         cells = [cell(value) if isinstance(value, str) else value for value in rows[name]]
-        # Left to itself, pandas makes fractions of whole numbers beside a missing one.
+        # Otherwise, pandas would turn whole numbers next to a missing value into floats.
         rows[name] = pd.Series(cells, rows.index, dtype=object)
     return rows.rename(columns=cell).to_csv(index=False, lineterminator="\n")
 
 
 def cell(text: str) -> str:
-    """Keep a spreadsheet from running a text as a formula: an apostrophe goes before it.
+    """Put an apostrophe before a text that a spreadsheet would run as a formula.
 
     Source: OWASP, "CSV Injection".
     """

@@ -20,13 +20,13 @@ LAYOUT = 1
 
 
 def as_json(document: Document) -> str:
-    """Return the content of a document."""
+    """Return the content of a document as JSON."""
     content = _tidy({"format": LAYOUT, **document.content})
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _tidy(value: object) -> Json:
-    """Return a value as JSON: text made plain, a frame as its rows, a fraction as a number."""
+    """Convert a value to JSON: plain text, a frame as a list of rows, a fraction as a number."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, pd.DataFrame):

@@ -21,11 +21,11 @@ ESCAPED = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\symbol{34}",  # \textquotedbl would need another encoding of fonts
+    '"': r"\symbol{34}",  # \textquotedbl would need another font encoding
     "–": "--",
-    "-": "-{}",  # before another one, which would make a dash of both
-    "[": "{[}",  # after the end of a row it would begin an option
-    "*": "{*}",  # so would a star
+    "-": "-{}",  # before another hyphen, because two would become a dash
+    "[": "{[}",  # after the end of a row, it would begin an option
+    "*": "{*}",  # so would an asterisk
     **{mark: "\\" + mark for mark in "&%$#_{}"},
 }
 SPECIAL = re.compile(r"-(?=-)|[\\~^<>|\"–\[*&%$#_{}]")
@@ -38,24 +38,24 @@ def as_latex(document: Document) -> str:
         blocks += [rf"\par\noindent\textbf{{{latex(grid.title)}}}\par"] if grid.title else []
         blocks += _tabular(grid)
     blocks += [_small(latex(note)) for note in document.notes]
-    for name, line in document.signatures:  # which has no spaces, and is broken between its parts
+    for name, line in document.signatures:  # a signature has no spaces, so line breaks go between its parts
         breakable = latex(line).replace(r"\textbar{}", r"\textbar\allowbreak{}")
         blocks.append(_small(f"{latex(name)}: {breakable}"))
     return "\n".join(blocks) + "\n"
 
 
 def latex(text: str) -> str:
-    """Escape what LaTeX would act on."""
+    """Escape the special characters of LaTeX."""
     return SPECIAL.sub(lambda match: ESCAPED[match[0]], plain(text))
 
 
 def breakable_latex(text: str) -> str:
-    """Escape a text that LaTeX may break behind marks that join words, and within words."""
+    """Escape a text, and allow LaTeX to break it after marks that join words, and within words."""
     return re.sub(r"(\\_|/|:|\.(?=\w))", r"\1\\hspace{0pt}", latex(text))
 
 
 def _tabular(grid: Grid) -> Iterator[str]:
-    """Yield a grid line by line; space before each section but the first."""
+    """Yield the lines of a grid, with space before each section but the first."""
     yield rf"\begin{{tabular}}{{{''.join(field.align[0] for field in grid.fields)}}}"
     yield r"\toprule"
     yield _row([latex(field.title) for field in grid.fields])
@@ -69,7 +69,7 @@ def _tabular(grid: Grid) -> Iterator[str]:
 
 
 def _cells(grid: Grid, line: Line) -> list[str]:
-    """Return the cells of a line; the label of a section or a group stands across all columns."""
+    """Return the cells of a line; the label of a section or a group spans all columns."""
     label, *others = map(latex, grid.texts(line))
     if line.kind == "row":
         return [label, *others]
@@ -82,5 +82,5 @@ def _row(cells: list[str]) -> str:
 
 
 def _small(text: str) -> str:
-    """Set a paragraph in small type, and leave what follows the table as it was."""
+    """Return a paragraph in small type; text after it is not affected."""
     return rf"\par{{\footnotesize\noindent {text}\par}}"

@@ -1,13 +1,12 @@
-r"""Accuracies of several models as floating tables of LaTeX that fit their page.
+r"""Accuracies of several models as floating LaTeX tables that fit their page.
 
-Up to three models fit one column of a page (`table`), up to eight its whole width (`table*`). For more
+Up to three models fit one column of a page (`table`), up to eight the full width (`table*`). For more
 models the table is transposed: each model is a line, in blocks of a few rows of the suite. A table that is
-longer than a page becomes several.
+longer than a page becomes several tables.
 
 Widths are estimated for Computer Modern, the widest font in common use, and for the narrowest pages: a
-column of the style of ACL and the whole width of `article`. They are stated in points for letters of 9
-points (`\small` at 10 points). The column of labels takes what the numbers leave, so a table also fits a
-wider page.
+column of the ACL style and the full width of `article`. They are in points, for letters of 9 points (`\small`
+at 10 points). The column of labels gets the rest of the width, so a table also fits a wider page.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ if TYPE_CHECKING:
 
 PACKAGES = r"% Needs \usepackage{booktabs,tabularx} in the preamble."
 IN_A_COLUMN = 3  # models
-INLINE_SPREADS = 2  # models with the spread between seeds beside the mean; of more it is below
+INLINE_SPREADS = 2  # models with the spread next to the mean; for more models it is below the mean
 ACROSS, ACROSS_WITH_INTERVALS = 8, 5
 BLOCK, BLOCK_WITH_INTERVALS = 6, 5  # rows of the suite in a block of a transposed table
 COLUMN, PAGE = 197, 320
 LETTER, EM, SEPARATION = 4.6, 9.25, 6
 NUMBER, INLINE, INTERVAL = 25, 48, 41  # 0.950, 0.950 ± 0.012, and 0.702--0.920 in small type
-LABEL = 56  # for labels, at least
+LABEL = 56  # the least width of labels
 LINES, LINES_WITH_INTERVALS = 47, 40  # of a table, so that it fits a page with its caption
-NAME_LINES = 6  # of the name of a model above its column
+NAME_LINES = 6  # lines of a model's name above its column
 ELLIPSIS = r"\ldots{}"
 RAGGED = r">{\raggedright\arraybackslash\hspace{0pt}}"  # the space lets LaTeX hyphenate the first word
 RAGGED_LEFT = r">{\raggedleft\arraybackslash\hspace{0pt}}"
 LINES = 44  # of a table, so that it fits a page with its caption
-NAME_LINES = 6  # of the name of a model above its column
+NAME_LINES = 6  # lines of a model's name above its column
 ELLIPSIS = r"\ldots{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the suite under its headings: for each model lines of text, the first its accuracy."""
+    """A row of the suite with its headings: for each model lines of text, first the accuracy."""
 
     section: str
     group: str
@@ -58,11 +57,10 @@ class Row:
 
 
 def as_latex_floats(grid: Grid, caption: str, label: str, comments: Sequence[str] = ()) -> str:
-    """Return a grid as floating tables with captions and labels, `comments` before them.
+    """Return a grid as floating tables with captions and labels, after `comments`.
 
-    The best accuracy of a row is bold if no other one of the row prints the same digits. Intervals of a grid
-    stand below their accuracies in small type, as does what is spread between seeds where many stand side by
-    side.
+    The best accuracy of a row is bold unless another one prints the same digits. Intervals are below their
+    accuracies in small type. With many models, the spread between seeds is there too.
     """
     rows, names = _rows(grid), [grid.fields[part[0]].title for part in grid.parts[1:]]
     has_intervals = any(field.joined for field in grid.fields[1:])
@@ -102,7 +100,7 @@ def _rows(grid: Grid) -> list[Row]:
 
 
 def _cell(texts: Sequence[str]) -> list[str]:
-    """Return the lines of a cell: the accuracy, the spread between seeds, the interval."""
+    """Return the lines of a cell: accuracy, spread between seeds, interval."""
     accuracy, *intervals = texts
     mean, _, spread = accuracy.partition(" ± ")
     small = [rf"$\pm$\,{latex(spread)}"] if spread else []
@@ -111,10 +109,10 @@ def _cell(texts: Sequence[str]) -> list[str]:
 
 
 def _best(grid: Grid, line: Line, cells: Sequence[Sequence[str]]) -> int | None:
-    """Return the place of the highest accuracy, if it stands alone as it is printed."""
+    """Return the index of the highest accuracy, if no other one prints the same digits."""
     values = [line.cells[part[0]] if part[0] < len(line.cells) else None for part in grid.parts[1:]]
     means = [value[0] if isinstance(value, tuple) else value for value in values]
-    # Whole numbers are counts, such as the rows of a suite.
+    # Whole numbers are counts, such as the number of rows of a suite.
     known = [mean for mean in means if isinstance(mean, (float, Fraction)) and not isnan(mean)]
     if len(means) < 2 or not known:
         return None
@@ -124,7 +122,7 @@ def _best(grid: Grid, line: Line, cells: Sequence[Sequence[str]]) -> int | None:
 
 
 def _upright(rows: Sequence[Row], names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield tables with a column for each model, each as long as a page."""
+    """Yield tables with a column for each model, each of at most one page."""
     narrow = len(names) <= IN_A_COLUMN
     has_intervals = any("--" in text for row in rows for cell in row.cells for text in cell[1:])
     has_spread = any(text.startswith(r"$\pm$") for row in rows for cell in row.cells for text in cell[1:])
@@ -161,7 +159,7 @@ def _upright(rows: Sequence[Row], names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _pages(rows: Sequence[Row], letters: int, most: int, inline: bool) -> Iterator[list[Row]]:
-    """Yield the rows of each page of at most `most` lines; a group that fits one page is not parted."""
+    """Yield the rows of each page of at most `most` lines; a group that fits one page is not split."""
     page: list[Row] = []
     for _, group in groupby(rows, _heads):
         whole = list(group)
@@ -175,7 +173,7 @@ def _pages(rows: Sequence[Row], letters: int, most: int, inline: bool) -> Iterat
 
 
 def _page_height(rows: Sequence[Row], letters: int, inline: bool) -> float:
-    """Return how many lines rows take with their headings; half a line stands before a section."""
+    """Return the number of lines of rows with their headings; a section adds half a line of space."""
     heads = {_heads(row) for row in rows}
     headings = 1.5 * len({section for section, _ in heads}) + sum(bool(group) for _, group in heads)
     return headings + sum(_height(row, letters, inline) for row in rows)
@@ -186,7 +184,7 @@ def _heads(row: Row) -> tuple[str, str]:
 
 
 def _height(row: Row, letters: int, inline: bool) -> int:
-    """Return how many lines a row takes."""
+    """Return the number of lines of a row."""
     of_cells = max((len(cell) - (inline and len(cell) > 1) for cell in row.cells), default=1)
     return max(ceil(len(row.label) / letters), of_cells)
 
@@ -210,7 +208,7 @@ def _transposed(rows: Sequence[Row], names: Sequence[str], most: int) -> Iterato
 
 
 def _blocks(rows: Sequence[Row], most: int) -> Iterator[list[Row]]:
-    """Yield rows of one section that stand side by side; a group is parted only if it is too wide."""
+    """Yield blocks of rows of one section; a group is split only if it is too wide."""
     block: list[Row] = []
     for _, group in groupby(rows, _heads):
         whole = list(group)
@@ -227,7 +225,7 @@ def _blocks(rows: Sequence[Row], most: int) -> Iterator[list[Row]]:
 
 
 def _block_height(rows: Sequence[Row], names: Sequence[str], width: int) -> int:
-    """Return how many lines a block takes."""
+    """Return the number of lines of a block."""
     letters = int((width - SEPARATION) / LETTER)
     groups = Counter(row.group for row in rows)
     headings = 1 + max(ceil(len(row.label) / letters) for row in rows)
@@ -238,7 +236,7 @@ def _block_height(rows: Sequence[Row], names: Sequence[str], width: int) -> int:
 
 
 def _block(rows: Sequence[Row], names: Sequence[str], width: int) -> list[str]:
-    """Return the tabular of a block: headings of groups, of rows, and a line for each model."""
+    """Return the tabular of a block: headings of groups and rows, then a line for each model."""
     columns = rf"*{{{len(rows)}}}{{{RAGGED_LEFT}p{{{(width - SEPARATION) / EM:.2f}em}}}}"
     body = [
         rf"\begin{{tabularx}}{{\textwidth}}{{@{{}}{RAGGED}X{columns}@{{}}}}",
@@ -272,7 +270,7 @@ def _printed(cell: Sequence[str], best: bool, inline: bool) -> str:
 
 
 def _stacked(lines: Sequence[str], *, top: bool = False) -> str:
-    """Return lines below each other, level with their first or their last line."""
+    """Stack lines in a cell, aligned at their first or their last line."""
     if len(lines) == 1:
         return lines[0]
     inside = r" \\ ".join(lines)
@@ -280,7 +278,7 @@ def _stacked(lines: Sequence[str], *, top: bool = False) -> str:
 
 
 def _across(n_fields: int, text: str, bare: str, page: int) -> str:
-    """Return a heading across all columns, in lines if it is longer than the page is wide."""
+    """Return a heading across all columns, with line breaks if it is wider than the page."""
     if len(bare) * 1.15 * LETTER < page:
         return rf"\multicolumn{{{n_fields}}}{{@{{}}l@{{}}}}{{{text}}} \\"
     width = r".98\columnwidth" if page == COLUMN else r".98\textwidth"
@@ -288,7 +286,7 @@ def _across(n_fields: int, text: str, bare: str, page: int) -> str:
 
 
 def _name_widths(names: Sequence[str], least: int, room: float) -> list[int]:
-    """Return the letters of a line of each name: its longest part where there is room."""
+    """Return the line width of each name in letters: its longest part, if there is space."""
     widths = [max(least, *map(len, _parts(name))) for name in names]
     while max(widths) > least and sum(widths) * LETTER > room:
         widths[widths.index(max(widths))] -= 1
@@ -296,12 +294,12 @@ def _name_widths(names: Sequence[str], least: int, room: float) -> list[int]:
 
 
 def _parts(name: str) -> list[str]:
-    """Part a name behind the marks that usually join its words."""
+    """Split a name after the marks that usually join its words."""
     return re.findall(r"[^-_./: ]*[-_./: ]?", name)[:-1] or [name]
 
 
 def _shortened(names: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Cut the middle out of names that would take many lines, unless two then were the same."""
+    """Cut out the middle of names with too many lines, unless two names would become equal."""
     short = []
     for name, width in zip(names, widths, strict=True):
         keep = (NAME_LINES - 1) * width // 2
@@ -314,7 +312,7 @@ def _wrapped(name: str, width: int) -> list[str]:
 
 
 def _lines(name: str, width: int) -> list[str]:
-    """Break a name into lines, behind marks where possible."""
+    """Break a name into lines, after marks if possible."""
     lines = [""]
     for part in _parts(name):
         pieces = [part[start : start + width] for start in range(0, len(part), width)]

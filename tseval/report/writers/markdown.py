@@ -12,9 +12,9 @@ from tseval.errors import plain
 if TYPE_CHECKING:
     from tseval.report.document import Document, Grid, Line
 
-# Within a word `_` starts no emphasis, and `n_attractors` reads better as it is.
+# Within a word, `_` starts no emphasis, and `n_attractors` is easier to read unchanged.
 MARKUP = re.compile(r"[\\`*|\[\]<>&]|(?<![^\W_])_|_(?![^\W_])")
-# A rank and what it may be, `2 [1–4]`, is no link unless something follows that makes it one.
+# Ranks such as `2 [1–4]` are not links unless `(`, `[` or `:` follows, so their brackets stay unescaped.
 RANKS = re.compile(r"\\\[(\d+(?:–\d+)?)\\\](?![(:\\])")
 MARKS = {"section": "**{}**", "group": "*{}*", "row": "{}"}
 
@@ -31,12 +31,12 @@ def as_markdown(document: Document) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape what Markdown or HTML would act on, with a backslash before it."""
+    """Escape the special characters of Markdown and HTML with a backslash."""
     return RANKS.sub(r"[\1]", MARKUP.sub(lambda match: "\\" + match[0], plain(text)))
 
 
 def markdown_link(address: str | None) -> str:
-    """Set an address as a link of Markdown; of what is none that a browser may be led to, the text alone."""
+    """Return a Markdown link to an address; if it is not a safe web address, only its text."""
     if address is None:
         return ""
     leads = address.startswith(("https://", "http://")) and not set(address) & set(" <>|`\\")
@@ -44,7 +44,7 @@ def markdown_link(address: str | None) -> str:
 
 
 def code(text: str) -> str:
-    """Set a text as Markdown code, in which nothing is acted on."""
+    """Return a text as Markdown code, without special characters."""
     return "`" + plain(text).replace("`", "'") + "`"
 
 

@@ -1,4 +1,4 @@
-"""Documents on a terminal, within its width."""
+"""Documents for a terminal, within its width."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A terminal that a document is shown on.
+    """A terminal on which a document is shown.
 
     Attributes:
-        whole: Whether signatures are shown to their end.
+        whole: Whether signatures are shown completely.
     """
 
     width: int
@@ -33,27 +33,27 @@ class Screen:
     whole: bool = False
 
     def style(self, kind: str, text: str) -> str:
-        """Set the label of a section in bold, that of a group in italic."""
+        """Return the label of a section in bold, of a group in italics."""
         return f"\x1b[{STYLES[kind]}m{text}\x1b[0m" if self.styled and kind in STYLES and text else text
 
 
 STYLES = {"section": 1, "group": 3}
-MOST_NOTES = 5  # that are printed; files have all
+MOST_NOTES = 5  # printed notes; files have all
 MORE_NOTES = "More notes: {}. To print them, add --notes."
-NARROWEST = 16  # characters that a column of text keeps, however little room there is
+NARROWEST = 16  # least number of characters in a column of text
 LEFT_OUT = "Not shown, because 0 in every row: {}."
 
 
 def with_first_notes(document: Document) -> Document:
-    """Return the document with its first notes, the most important, and the number of the others."""
+    """Return the document with its first, most important notes, and the number of the others."""
     n_more = len(document.notes) - MOST_NOTES
-    if n_more <= 1:  # a line that counts one note is as long as the note
+    if n_more <= 1:  # a line about one more note would be as long as the note
         return document
     return replace(document, notes=[*document.notes[:MOST_NOTES], MORE_NOTES.format(n_more)])
 
 
 def as_screen(document: Document, screen: Screen) -> str:
-    """Return a document as a terminal shows it: columns that fit, none of zeros, short signatures."""
+    """Return the text for a terminal: columns that fit, without columns of zeros, with short signatures."""
     blocks, notes = [], list(document.notes)
     for grid in document.grids:
         without_zeros, zeros = _without_zeros(grid)
@@ -70,7 +70,7 @@ def as_screen(document: Document, screen: Screen) -> str:
 
 
 def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
-    """Return the grid without counts that are 0 in every row, and the names of these."""
+    """Return the grid without columns of counts that are all 0, and the titles of these columns."""
     cells = [line.cells for line in grid.lines if line.kind == "row"]
     zeros = []
     for index, field in enumerate(grid.fields):
@@ -93,9 +93,9 @@ def _on_screen(grid: Grid, screen: Screen) -> str:
 def fitted(
     rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str], width: int | None
 ) -> str:
-    """Return a table without rules between its columns; where it is too wide, its text is broken into lines.
+    """Return a table with line breaks in its text if it is too wide.
 
-    Headings are broken between words; numbers and addresses never.
+    Headings are broken between words; numbers and addresses are never broken.
     """
     if width is None:
         return tabulate(rows, headings, tablefmt="simple", colalign=align, disable_numparse=True)
@@ -110,8 +110,8 @@ def fitted(
         if room[index] <= least[index]:
             break
         room[index] -= 1
-    # tabulate would break texts itself, but takes 1,680 for a number that it then cannot read; and would give
-    # headings two columns more than they need.
+    # tabulate could break texts, but it parses 1,680 as a number and fails; it also makes headings two
+    # columns wider than necessary.
     cut = [
         [_broken(text, width_of_column) for text, width_of_column in zip(row, room, strict=True)]
         for row in (headings, *rows)
@@ -126,11 +126,11 @@ def _widest(texts: Sequence[str]) -> int:
 
 
 def _broken(text: str, width: int) -> str:
-    """Return a text in lines, each in its style."""
+    """Return a text broken into lines, each with its style."""
     style, bare, end = re.fullmatch(r"(\x1b\[\d+m)?(.*?)(\x1b\[0m)?", text, re.DOTALL).groups("")  # type: ignore[union-attr]
     if (bare_width := _shown_width(bare)) <= width:
         return text
-    letters = max(1, width * len(bare) // bare_width)  # wide ones take two columns
+    letters = max(1, width * len(bare) // bare_width)  # wide characters take two columns
     return "\n".join(f"{style}{line}{end}" for line in textwrap.wrap(bare, letters))
 
 
@@ -142,7 +142,7 @@ UNSTYLED = re.compile("\x1b\\[[0-9]*m")
 
 
 def _cut(grid: Grid, width: int) -> Iterator[Grid]:
-    """Yield as few grids as stand within a width, each with the labels; no column of values is cut."""
+    """Yield as few grids as possible that fit the width, each with the labels; columns stay complete."""
     labels, *parts = grid.parts
     places_so_far = labels
     for part in parts:
