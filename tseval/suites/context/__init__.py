@@ -1,7 +1,7 @@
 """Sentences in context: the items of a suite after 50 to 1,000 words of other text.
 
-`requests` reads what a user says of contexts, `texts` draws them, `same_case` parts the entries of a case,
-and `in_context` chooses the texts of each item.
+`requests` reads the user's options, `texts` draws contexts, `same_case` divides the entries of a case into
+parts, and `in_context` chooses the contexts of each item.
 
 Source: Sinha et al. 2023, "Language model acceptability judgements are not always robust to context", ACL.
 """

@@ -1,7 +1,7 @@
-"""Put the items of a suite into contexts: texts are drawn, and each item is given some of them.
+"""Put the items of a suite into contexts: draw texts, and assign some of them to each item.
 
-Few texts stand before many items, so that a model reads each text once. Items that begin alike have the same
-text, so that the model reads their beginning once too.
+Many items share few texts, so that a model reads each text once. Items with the same beginning have the same
+text, so that the model reads the beginning once too.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from tseval.suites.context.texts import Source, Text
     from tseval.writing import Writing
 
-    # The numbers of the contexts that each item of a case may have, (items,); items share lists.
+    # Maps a case to the numbers of the contexts that each item may have, (items,). Items share lists.
     Choices = Callable[[Case], Sequence[Sequence[int]]]
 
 
-# Contexts that the items of a suite (of `same`: of a case) are spread over, at least. With few of them, an
-# interval could not say how results vary between contexts.
+# Minimum number of contexts for the items of a suite (with `same`: of a case). With fewer contexts, an
+# interval could not show how results vary between contexts.
 FEWEST_TEXTS = 10
 
 
@@ -70,13 +70,13 @@ def in_context(
 
     Args:
         suite: The items to score.
-        request: Which contexts.
+        request: The wanted contexts.
         whole: The suite with all items of all cases, from which `same` and `other` draw; None if `suite` is.
         tokenise: Whether to split the words of a data set or a text file into Penn Treebank tokens.
 
     Returns:
-        The suite with each item as often as it has contexts, in a row, with a factor `context`; its digest is
-        that of the items. Without words, the suite itself.
+        The suite with each item repeated for each of its contexts, in successive rows, and with a factor
+        `context`. Its digest is still that of the items. For 0 words, the suite itself.
 
     Raises:
         SuiteError: There is no such source, or it has too few sentences, or its texts contain an item.
@@ -128,14 +128,14 @@ def suite_in_context(  # noqa: PLR0913 - all that a user may say of contexts
     """Return a suite whose items `tseval.evaluate` scores in contexts, as `tseval run --context` does.
 
     Args:
-        suite: As `tseval.load_suite` gives it, or its name.
+        suite: A suite from `tseval.load_suite`, or its name.
         source: `same`, `other`, `SUITE`, each perhaps with `#LABEL`, or the path of a text file.
         words: Length of each context in words; None for 100, or for the whole of a text file.
         seed: Random seed for the sentences of the contexts.
         contexts: Number of contexts that each item is scored in.
         tokenise: Whether to split the words of a data set or a text file into Penn Treebank tokens.
-        whole: The suite with all items of all cases, from which `same` and `other` draw, if `suite` has only
-            some of them; None to load it by its name.
+        whole: The suite with all items of all cases, from which `same` and `other` draw. It is needed if
+            `suite` has only some items; None to load it by its name.
 
     Raises:
         SuiteError: There is no such source, or it has too few sentences, or its texts contain an item.
@@ -151,7 +151,7 @@ def suite_in_context(  # noqa: PLR0913 - all that a user may say of contexts
 
 
 def put_into(suite: Suite, contexts: SuiteContexts, choices: Choices | None = None) -> Suite:
-    """Return a suite whose items are scored in given contexts; without choices, in any of the texts."""
+    """Return a suite whose items are scored in given contexts; without `choices`, items may have any text."""
     every = range(len(contexts.texts))
     containing = _Containing(suite, contexts)
     choices = choices or (lambda case: [every] * case.n_items)
@@ -177,7 +177,7 @@ def _draw(suite: Suite, request: ContextRequest, whole: Suite, tokenise: bool) -
 
 
 def _stream(request: ContextRequest, *parts: object) -> Random:
-    """Return a stream of random numbers of its own for each text, the same for all lengths and labels."""
+    """Return a separate stream of random numbers for each text; lengths and labels do not change it."""
     return Random(" ".join(map(str, (request.seed, *parts))))  # noqa: S311 - of sentences, not of secrets
 
 
@@ -192,7 +192,7 @@ def _of_file(request: ContextRequest, tokenise: bool) -> _Drawn:
 
 
 def _of_other_cases(request: ContextRequest, sources: Sequence[Source], whole: Suite) -> _Drawn:
-    """Draw each text from one case, for the items of all others."""
+    """Draw each text from one case, for the items of all other cases."""
     n_cases = len(sources)
     if n_cases < 2:
         raise SuiteError(
@@ -219,7 +219,7 @@ def _of_other_cases(request: ContextRequest, sources: Sequence[Source], whole: S
 
 
 def _of_same_case(suite: Suite, request: ContextRequest, sources: Sequence[Source], whole: Suite) -> _Drawn:
-    """Draw texts of each case from its own items, for items that share no entry with them."""
+    """Draw texts for each case from its own items; a text shares no entry with the items that it precedes."""
     texts: list[Text] = []
     by_case = {source.case.name: source for source in sources}
     choices: dict[str, list[list[int]]] = {}
@@ -236,11 +236,11 @@ def _of_same_case(suite: Suite, request: ContextRequest, sources: Sequence[Sourc
 def _choices_in_case(
     case: Case, source: Source, request: ContextRequest, texts: list[Text]
 ) -> list[list[int]]:
-    """Add the texts of a case, and return which of them each item may have."""
+    """Add the texts of a case to `texts`, and return which of them each item may have."""
     places = pc.index_in(case.index, value_set=source.case.index).to_numpy(zero_copy_only=False)
     choices: list[list[int]] = [[] for _ in range(case.n_items)]
     beginnings = _beginnings(case)
-    for turn in range(request.each):  # the entries are parted in another way for each context of an item
+    for turn in range(request.each):  # each context of an item uses another division of the entries
         parted, n_kinds = _part(case, source, places.astype(np.int64), request, turn)
         n_each = -(-FEWEST_TEXTS // (n_kinds * request.each))
         for kind, items, rows in parted:
@@ -262,11 +262,11 @@ def _choices_in_case(
 def _part(
     case: Case, source: Source, places: NDArray[np.int64], request: ContextRequest, turn: int
 ) -> tuple[list[tuple[int, NDArray[np.int64], NDArray[np.int64]]], int]:
-    """Part items into kinds that have their contexts in common.
+    """Divide items into kinds; the items of a kind share their contexts.
 
     Returns:
-        For each kind its number, its items, and the rows of the whole case that its contexts are made of; and
-        how many kinds the whole case has.
+        For each kind its number, its items, and the rows of the whole case for its contexts; and the number
+        of kinds in the whole case.
     """
     times = 1
     while True:
@@ -295,7 +295,7 @@ def _too_few(request: ContextRequest, case: Case, source: Source, row: int, n_ro
 
 
 def _beginnings(case: Case) -> list[str]:
-    """Return the words that all sentences of each item begin with, or else half of its first sentence."""
+    """Return the common beginning of each item's sentences, or else half of its first sentence."""
     columns = [case.sentences[label].to_pylist() for label in case.labels]
     return [_beginning([str(text).split() for text in texts]) for texts in zip(*columns, strict=True)]
 
@@ -312,7 +312,7 @@ def _number_of(text: str) -> int:
 def _case_in_context(
     case: Case, contexts: SuiteContexts, choices: Sequence[Sequence[int]], containing: _Containing
 ) -> Case:
-    """Repeat each item of a case for its contexts, and number them."""
+    """Repeat each item of a case once per context, with the number of the context."""
     each, avoided = contexts.each, containing.of_case(case)
     numbers: list[int] = []
     offsets: dict[str, int] = {}
@@ -339,7 +339,7 @@ def _case_in_context(
         label: pc.binary_join_element_wise(names, column, IN_CONTEXT) for label, column in columns.items()
     }
     entries = take_rows(case.entries, rows)
-    if each > 1 and not entries.num_columns:  # the rows of one item always share it
+    if each > 1 and not entries.num_columns:  # the rows of one item are dependent
         entries = pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
     factor = as_entries(names.to_pylist())
     entries = entries.append_column(CONTEXT, factor) if entries.num_columns else pa.table({CONTEXT: factor})
@@ -354,9 +354,9 @@ def _case_in_context(
 
 
 class _Containing:
-    """Finds contexts that contain a sentence of an item, with any capitals and punctuation.
+    """A search for contexts that contain a sentence of an item, ignoring capitals and punctuation.
 
-    Contexts of a suite are made of sentences; in those of a text file, an item may stand anywhere.
+    A context from a suite is searched sentence by sentence; in a text file, an item may begin anywhere.
     """
 
     def __init__(self, suite: Suite, contexts: SuiteContexts) -> None:
@@ -370,7 +370,7 @@ class _Containing:
         self._runs = pa.array(list(self._contexts), pa.string())
 
     def of_case(self, case: Case) -> dict[int, set[int]]:
-        """Return the contexts that each item should not have, by its row; most have none."""
+        """Return, by row, the contexts that an item must not have; most items have none."""
         avoided: dict[int, set[int]] = {}
         for label in case.labels:
             plain = _plain_words(case.sentences[label].combine_chunks())
@@ -392,6 +392,6 @@ def _runs(words: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
 
 
 def _plain_words(texts: Any) -> Any:
-    """Return texts in lower case, with one space for everything that is no letter, mark or digit."""
+    """Return texts in lower case, with one space for each run of other characters than letters and digits."""
     plain: Any = pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\pL\pM\pN]+", " ")
     return pc.utf8_trim_whitespace(plain)

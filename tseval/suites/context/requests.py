@@ -1,4 +1,4 @@
-"""What a user says of contexts: where they come from, how long they are, how many each item has."""
+"""The user's options for contexts: their source, their length, and their number for each item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_WORDS, MOST_EACH = 100_000, 1_000
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """The contexts of one run, as a user asks for them.
+    """The contexts of one run, as requested by the user.
 
     Attributes:
         source: `SUITE`, `same`, `other`, each perhaps with `#LABEL`, or the path of a text file.
@@ -56,14 +56,14 @@ class ContextRequest:
 
     @property
     def name(self) -> str:
-        """What tables and signatures call the source: of a text, the name of its file."""
+        """The source's name in tables and signatures; for a text file, the name of the file."""
         return Path(self.source).name if self.is_text else self.source
 
     @property
     def is_text(self) -> bool:
-        """Whether the contexts come from a text file rather than from a suite."""
+        """Whether the contexts come from a text file, not from a suite."""
         path = Path(self.source)
-        if is_known_source(self.source):  # names come before files that are called so
+        if is_known_source(self.source):  # names of suites have priority over files with the same name
             return False
         return path.is_file() and (path.suffix in LINES or not (is_data(path) or path.suffix == ".jinja"))
 
@@ -74,7 +74,7 @@ class ContextRequest:
 
     @property
     def place_and_label(self) -> tuple[str, str | None]:
-        """The suite, and the label of its sentences; None for sentences that are better in some pair."""
+        """The suite and the label of its sentences; None for sentences that are better in some pair."""
         if "#" not in self.source or (not is_known_source(self.source) and Path(self.source).exists()):
             return self.source, None
         place, _, label = self.source.rpartition("#")
@@ -87,7 +87,7 @@ class ContextRequest:
         return place, label
 
     def lines(self) -> list[list[str]]:
-        """Return the words of each line of a text file; blank lines are left out."""
+        """Return the words of each line of a text file, without blank lines."""
         try:
             text = read_bytes(Path(self.source)).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -99,18 +99,18 @@ class ContextRequest:
 
 
 def is_known_source(source: str) -> bool:
-    """Return whether a source is found by its name, on any machine.
+    """Return whether a source is known by its name on every machine.
 
-    A run or a board that somebody sent says no more: it does not say which file of this machine to read.
+    Runs and boards from other people contain only names: they must not decide which local file is read.
     """
     return source.partition("#")[0] in {SAME, OTHER, *CATALOGUE, *available_suites()}
 
 
 def context_requests(source: str | None, lengths: str | None, seed: int, each: int) -> list[ContextRequest]:
-    """Return a request for each length that a user names, such as `0,100,400`; none without a source.
+    """Return a request for each of the user's lengths, such as `0,100,400`; none without a source.
 
     Raises:
-        SuiteError: A length is no number, or appears twice, or there are lengths and no source.
+        SuiteError: A length is not a number or is repeated, or there are lengths without a source.
     """
     if source is None:
         if lengths is not None:

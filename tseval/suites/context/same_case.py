@@ -1,8 +1,9 @@
-"""Contexts of the same case: sentences that share no lexicon entry with the items that they stand before.
+"""Contexts from the same case: their sentences share no lexicon entry with the items that follow them.
 
-A context is read once and stands before many items. So the entries of each lexical factor are parted at
-random, into one part more than an item can touch. Items that touch the same parts have their contexts in
-common, of items that touch none of these. If too few items are left for some contexts, the parts are smaller.
+A model reads a context once, so many items must share it. The entries of each lexical factor are divided at
+random into parts, one part more than an item can touch. An item touches a part if it has an entry in it.
+Items that touch the same parts share contexts, which are made of items that touch none of these parts. If too
+few items remain for some contexts, the parts are made smaller.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ if TYPE_CHECKING:
     from tseval.items import Case
 
 
-MOST_BITS = 63  # of a whole number of numpy; Python's own have any number, and are slower
+MOST_BITS = 63  # of a numpy integer; Python's integers are unlimited but slower
 
 
 def touched_parts(case: Case, random: Random, times: int) -> tuple[NDArray[np.int64], bool]:
-    """Return which parts of its entries each item touches: a number with one bit a part, (items,).
+    """Return which parts of its entries each item touches: a number with one bit for each part, (items,).
 
-    Two items whose numbers have no bit in common share no entry, in any factor.
+    If the numbers of two items have no common bit, the items share no entry, in any factor.
 
     Args:
         case: All items of a case.
-        random: The stream that parts the entries.
-        times: How many times as many parts there are as items need at least.
+        random: The stream that divides the entries.
+        times: Factor on the minimum number of parts.
 
     Returns:
-        The numbers, and whether there could be more parts.
+        The numbers, and whether more parts are possible.
     """
     touched = np.zeros(case.n_items, dtype=object)
     n_parts, can_be_finer = 0, False
@@ -60,7 +61,7 @@ def touched_parts(case: Case, random: Random, times: int) -> tuple[NDArray[np.in
         n_parts += n_here
     if (
         touched == 0
-    ).any():  # items without entries share nothing with others: only the item itself is kept out
+    ).any():  # an item without entries shares nothing with others, and must only differ from itself
         order = list(range(case.n_items))
         random.shuffle(order)
         touched |= np.array([1 << (n_parts + place % 2) for place in order], dtype=object)
@@ -69,7 +70,7 @@ def touched_parts(case: Case, random: Random, times: int) -> tuple[NDArray[np.in
 
 
 def _grouped_factors(case: Case) -> list[list[str]]:
-    """Put factors together that have an entry in common: *the author likes the author* names it twice."""
+    """Group factors that have an entry in common: *the author likes the author* has one twice."""
     groups: list[tuple[list[str], set[str]]] = []
     for name in case.entries.column_names:
         column: pa.Array = case.entries[name].combine_chunks()  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""The texts that stand before sentences: drawn from suites, or cut from a text file."""
+"""The texts of contexts: drawn from suites, or cut from a text file."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     Text = tuple[str, ...]  # its sentences, in order
 
 
-FEWEST = 5  # different sentences that a text of `same` or of a suite is made from, at least
+FEWEST = 5  # minimum number of different sentences from which a text of `same` or of a suite is made
 GRAMMATICAL, UNGRAMMATICAL = "grammatical", "ungrammatical"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The sentences of one case that a text may be made from, by item."""
+    """The sentences of one case that a text may contain, by item."""
 
     case: Case
-    labels: tuple[str, ...]  # of an item, these sentences may be chosen
+    labels: tuple[str, ...]  # the labels of the sentences that may be chosen
     terminator: str | None
 
     def sentence(self, row: int, random: Random) -> str:
-        """Return a sentence of an item, with its terminator."""
+        """Return a random sentence of an item, with its terminator."""
         label = self.labels[int(random.random() * len(self.labels))]
         text = str(self.case.sentences[label][row].as_py())
         return text if self.terminator is None else f"{text} {self.terminator}"
 
 
 def sources_of(suite: Suite, label: str | None, named: str) -> list[Source]:
-    """Return the cases of a suite that have sentences with a label, or sentences that are better somewhere.
+    """Return the cases of a suite with sentences that have a label, or that are better in some contrast.
 
     Args:
         suite: The suite.
-        label: A label of its sentences, or `grammatical` or `ungrammatical` for what is better or worse.
+        label: A label of its sentences, `grammatical` for better or `ungrammatical` for worse sentences.
         named: The source, as the user wrote it.
 
     Raises:
@@ -84,16 +84,16 @@ def _labels_in(case: Case, label: str | None) -> tuple[str, ...]:
 def draw_text(
     choices: Sequence[tuple[Source, Sequence[int] | NDArray[np.int64]]], n_words: int, random: Random
 ) -> Text:
-    """Return a text of so many words, of sentences that are drawn without replacement.
+    """Return a text of exactly `n_words` words, from sentences that are drawn without replacement.
 
-    The sentence that was drawn first stands last, so a longer text of the same `random` ends with the shorter
-    one. Each case has the same chance, large or small. If all sentences are drawn, drawing begins again.
-    The first sentence is cut at its beginning, so that the text has exactly so many words.
+    The sentence that is drawn first comes last, so a longer text of the same `random` ends with the shorter
+    text. Each case has the same chance, large or small. If all sentences are drawn, the draw starts again.
+    The first sentence of the text is cut at its beginning to reach the exact length.
 
     Args:
-        choices: Cases, and rows of the items in each that may be drawn, at least one.
+        choices: Cases, each with the rows of items that may be drawn; at least one.
         n_words: Length of the text.
-        random: The stream of the draw; only `random()` is called, which Python promises to keep.
+        random: The stream of the draw. Only `random()` is called, because Python guarantees its values.
     """
     sentences: list[str] = []
     left = n_words
@@ -116,9 +116,9 @@ def draw_text(
 
 
 def cut_texts(lines: Sequence[Sequence[str]], n_words: int, most: int, random: Random) -> list[Text]:
-    """Cut stretches of so many words from a text, each up to the end of a line, and draw some of them.
+    """Cut stretches of `n_words` words from a text, each ending at a line end, and draw some of them.
 
-    Stretches have no word in common.
+    Stretches do not overlap.
     """
     starts = [0]
     for line in lines:
@@ -146,7 +146,7 @@ def words_of_lines(lines: Sequence[Sequence[str]], tokenise: bool) -> list[list[
 
 
 def too_short(named: str, n_words: int, wanted: int, each: int, n_texts: int) -> SuiteError:
-    """Make the error about a text file from which too few contexts can be cut."""
+    """Make the error for a text file that is too short for the contexts."""
     if not n_words:
         return SuiteError(
             f"--context {named}: the file has no words, but --context-words asks for {wanted}.\n"
@@ -165,7 +165,7 @@ def too_short(named: str, n_words: int, wanted: int, each: int, n_texts: int) ->
 
 
 def contains_item(named: str, case: str, item: int, sentence: str) -> SuiteError:
-    """Make the error about contexts that all contain an item."""
+    """Make the error for an item that all possible contexts contain."""
     return SuiteError(
         f"--context {named}: the context contains the sentence {quoted_text(sentence, 60)}, which is item "
         f"{item} of the case {case!r}.\n"
@@ -174,7 +174,7 @@ def contains_item(named: str, case: str, item: int, sentence: str) -> SuiteError
 
 
 def enough_sentences(source: Source, rows: NDArray[np.int64]) -> bool:
-    """Return whether some items of a case have enough different sentences for a text."""
+    """Return whether these items of a case have enough different sentences for a text."""
     seen: set[str] = set()
     for row in rows.tolist():
         seen |= {str(source.case.sentences[label][row].as_py()) for label in source.labels}

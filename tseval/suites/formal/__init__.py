@@ -1,1 +1,1 @@
-"""Formal languages: sample their strings, say what may follow a prefix, make suites of them. No torch."""
+"""Formal languages: sample strings, list the symbols that may follow a prefix, make suites. No torch."""

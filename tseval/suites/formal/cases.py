@@ -1,4 +1,4 @@
-"""Make the test case of a formal language: its strings, and what each asks."""
+"""Make the test case of a formal language: its strings, and the question about each."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 FORMAL_PHENOMENON = "Formal languages"
 LABEL = "string"
-# The matching bracket must have more than this share of the probability of all closing ones.
+# Dyck: the matching bracket must have more than this share of the probability of all closing brackets.
 SHARE = 0.8
 
 
 def draw_test(language: Language, limit: int | None = None) -> Strings:
-    """Draw the test strings of a language, or the first of them, as one block; refuse more than `rows`."""
+    """Draw the test strings of a language, or the first `limit`, as one block; refuse more than `rows`."""
     blocks = language.draw("test")
     drawn, left = [], limits().rows
     for block in blocks if limit is None else first_strings(blocks, limit):
@@ -45,9 +45,9 @@ def draw_test(language: Language, limit: int | None = None) -> Strings:
 
 
 def language_case(language: Language, strings: Strings, index: NDArray[np.int64]) -> Case:
-    """Return the case of a language; the index is each string's place among all test strings, (strings,)."""
+    """Return the case of a language; `index` is the place of each string in the test set, (strings,)."""
     texts = strings.texts(language.alphabet)
-    # What a string asks at several places is answered alike more often than in several strings.
+    # Answers within one string are more alike than answers in different strings.
     if isinstance(language, CrossSerial):
         (features, choices), shared = _cross_serial(language, strings, texts), {}
     else:
@@ -66,10 +66,10 @@ def language_case(language: Language, strings: Strings, index: NDArray[np.int64]
 
 
 def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Features, Choices]:
-    """Return the question which bracket is to be closed.
+    """Return the question about which bracket must be closed.
 
-    Dyck-(k,m): wherever one is open, whether or not it is closed next, as Hewitt et al. 2020 do. Generalised
-    Dyck words: wherever one is closed next, as Bernardy & Lappin 2022 do.
+    Dyck-(k,m): wherever a bracket is open, whether or not it is closed next (Hewitt et al. 2020). Generalised
+    Dyck words: wherever a bracket is closed next (Bernardy & Lappin 2022).
     """
     n_types = len(language.alphabet) // 2
     stacks = trace(strings, n_types)
@@ -114,7 +114,7 @@ def _whole(numbers: NDArray[np.integer[Any]]) -> pa.Array[Any]:
 
 
 def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> tuple[Features, Choices]:
-    """Return the question what may follow at every position; a string is right if every position is."""
+    """Return the question about the next symbol at every position; a string is right if all positions are."""
     symbols = (*language.alphabet, STOP)
     after = {text: _possible(language, text.split(), symbols) for text in set(texts)}
     answers = np.concatenate([after[text] for text in texts])
@@ -137,7 +137,7 @@ def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> 
 
 
 def _possible(language: CrossSerial, string: list[str], symbols: tuple[str, ...]) -> NDArray[np.int8]:
-    """Mark after every prefix of a string which symbols are possible (1) and which are not (-1)."""
+    """Mark, after every prefix of a string, each symbol as possible (1) or impossible (-1)."""
     allowed = [language.allowed(string[:length]) for length in range(len(string) + 1)]
     return np.array(
         [[1 if symbol in possible else -1 for symbol in symbols] for possible in allowed], dtype=np.int8

@@ -1,15 +1,15 @@
 """Formal languages by name, `dyck(k=4,m=3)`: Dyck, generalised Dyck, cross-serial dependencies.
 
-Dyck-(k,m): well-nested brackets of k types, never more than m open at once. Source: Hewitt, Hahn, Ganguli,
+Dyck-(k,m): well-nested brackets of k types, with at most m open at once. Source: Hewitt, Hahn, Ganguli,
 Liang & Manning 2020, "RNNs can generate bounded hierarchical languages with optimal memory", EMNLP.
 
 Generalised Dyck words with attractors: well-nested brackets of several types, of one length. Cross-serial
 dependencies: a^m b^n c^m d^n. Source of both: Bernardy & Lappin 2022, "A neural model for compositional word
 embeddings and sentence processing", CMCL.
 
-Every language is a frozen dataclass; its fields are what a specification may set. `name` is for files and
-tables, `title` for readers, `alphabet` holds the symbols, `draw` gives the training, validation or test
-strings, the same ones each time, and `allowed` the symbols that may follow a prefix.
+Every language is a frozen dataclass; its fields are the settings of a specification. `name` is for files and
+tables, `title` for citations, and `alphabet` holds the symbols. `draw` returns the training, validation or
+test strings, which are always the same. `allowed` returns the symbols that may follow a prefix.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# The end of a string as a symbol. It is not written into the text of a string: every line of training text
-# ends in it anyway, and models read it as their start symbol.
+# The end of a string as a symbol. The text of a string does not contain it: every line of training text ends
+# in it anyway, and models read it as their start symbol.
 STOP = "<eos>"
-# Strings and stacks are distinguished by a polynomial in this odd number, modulo 2^64.
+# Strings and stacks are hashed by a polynomial in this odd number, modulo 2^64.
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# Symbols that strings sampled together may have at most.
+# Maximum number of symbols that are sampled together.
 BLOCK_SYMBOLS = 2**20
 
 BERNARDY = (
@@ -48,8 +48,8 @@ SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 class Strings:
     """Strings of a language."""
 
-    symbols: NDArray[np.int32]  # places in the alphabet, -1 after the end of a string, (strings, longest)
-    lengths: NDArray[np.int64]  # symbols of each string, the stop symbol not counted, (strings,)
+    symbols: NDArray[np.int32]  # indices into the alphabet, -1 after the end of a string, (strings, longest)
+    lengths: NDArray[np.int64]  # number of symbols of each string, without the stop symbol, (strings,)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -59,18 +59,18 @@ class Strings:
         return Strings(self.symbols[rows], self.lengths[rows])
 
     def texts(self, alphabet: Sequence[str]) -> list[str]:
-        """Write the strings as text, symbols separated by spaces."""
-        names = np.array(alphabet, dtype=object)[self.symbols]  # -1 takes any name, and is cut off
+        """Return the strings as text, with spaces between symbols."""
+        names = np.array(alphabet, dtype=object)[self.symbols]  # -1 gives some symbol, which is cut off
         return [" ".join(row[:n]) for row, n in zip(names, self.lengths, strict=True)]
 
 
 def generator(seed: int, split: Split) -> np.random.Generator:
-    """Return the source of randomness of one set of strings."""
+    """Return the random generator of one split."""
     return np.random.default_rng([seed, SPLITS.index(split)])
 
 
 def first_strings(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
-    """Yield the first so many strings."""
+    """Yield the first `n` strings."""
     for block in blocks:
         yield block.take(slice(n))
         n -= len(block)
@@ -79,7 +79,7 @@ def first_strings(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
 
 
 def first_tokens(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
-    """Yield the first strings that together have so many tokens, or a few more; stop symbols count."""
+    """Yield the first strings with at least `n` tokens in total, ending with a whole string; stops count."""
     for block in blocks:
         ends = np.cumsum(block.lengths + 1)
         yield block.take(slice(int(np.searchsorted(ends, n)) + 1))
@@ -89,31 +89,31 @@ def first_tokens(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
 
 
 def distinct(marks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort numbers, each once."""
-    # `np.unique` would hash them, and numbers such as these make its hash slow.
+    """Return distinct numbers, sorted."""
+    # `np.unique` uses a hash, which is slow for numbers such as these.
     ordered = np.sort(marks)
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]]
 
 
 def among(marks: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which numbers are among ascending ones."""
+    """Return which numbers are in an ascending array."""
     places = np.searchsorted(known, marks)
     is_among: NDArray[np.bool_] = np.append(known, np.uint64(0))[places] == marks
     return is_among & (places < len(known))
 
 
 def block_size(longest: int) -> int:
-    """Return the number of strings to sample together, at most so long each."""
+    """Return the number of strings to sample together, given their maximum length."""
     return max(1, min(4096, BLOCK_SYMBOLS // longest))
 
 
 def brackets(n_types: int) -> tuple[str, ...]:
-    """Name opening brackets, `(1 (2 ...`, then the closing ones in the same order, `)1 )2 ...`."""
+    """Return the opening brackets, `(1 (2 ...`, then the closing ones in the same order, `)1 )2 ...`."""
     return tuple(f"{side}{i}" for side in "()" for i in range(1, n_types + 1))
 
 
 def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | None = None) -> list[int]:
-    """Read the stack after a prefix of brackets: the types still open, from 0, the top one last."""
+    """Return the stack after a prefix of brackets: the open types, from 0, the top one last."""
     n_types = len(alphabet) // 2
     places = {symbol: place for place, symbol in enumerate(alphabet)}
     stack: list[int] = []
@@ -136,7 +136,7 @@ def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | No
 
 
 def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
-    """Check the settings of a language against what can be drawn: a smallest and a largest value of each."""
+    """Refuse settings of a language outside the ranges that can be drawn (smallest and largest value)."""
     sizes = dict.fromkeys(("train", "valid", "test"), (1, 10**9))
     for name, (least, most) in {**ranges, **sizes, "seed": (0, 2**63 - 1)}.items():
         value = getattr(language, name)
@@ -149,21 +149,21 @@ def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Dyck:
-    """Dyck-(k,m), sampled as Hewitt et al. sample it.
+    """Dyck-(k,m), sampled as in Hewitt et al. 2020.
 
-    Where no bracket is open the string ends with probability 1/2; where m are open the last one is closed,
-    elsewhere it is closed with probability 1/2; all brackets that may be opened are equally likely.
+    If no bracket is open, the string ends with probability 1/2. If m brackets are open, the last one is
+    closed; otherwise it is closed with probability 1/2. All brackets that may be opened are equally likely.
     """
 
     source: ClassVar[str] = (
         "Hewitt et al. 2020, RNNs can generate bounded hierarchical languages with optimal memory, EMNLP"
     )
-    k: int  # types of bracket
-    m: int  # most brackets that are open at once
-    train: int = 2_000_000  # tokens, stop symbols among them (published: 2,000 to 20,000,000)
+    k: int  # number of bracket types
+    m: int  # maximum number of open brackets
+    train: int = 2_000_000  # tokens, including stop symbols (published: 2,000 to 20,000,000)
     valid: int = 20_000
     test: int = 300_000
-    seed: int = 0  # of all strings
+    seed: int = 0  # seed for all strings
 
     def __post_init__(self) -> None:
         check_ranges(self, k=(1, 4_096), m=(1, 100))
@@ -175,7 +175,7 @@ class Dyck:
 
     @property
     def title(self) -> str:
-        """Name as a reader would cite it."""
+        """Name for citations."""
         return f"Dyck-({self.k},{self.m})"
 
     @property
@@ -184,16 +184,16 @@ class Dyck:
         return brackets(self.k)
 
     def window(self, split: Split) -> tuple[int, int]:
-        """Return the shortest and the longest string that is kept, in tokens, the stop symbol counted.
+        """Return the minimum and maximum length of strings, in tokens including the stop symbol.
 
-        Test strings are longer than any training string. As lengths are odd, and a stop symbol that comes
-        before the shortest length is thrown away, the shortest strings have 3 tokens and 87 (m = 3).
+        Test strings are longer than all training strings. Lengths are odd, and a stop symbol before the
+        shortest length is discarded. So the shortest strings have 3 tokens, in the test 87 (m = 3).
         """
         longest = 8 * self.m * (self.m - 2) + 60
         return (longest + 1, 2 * longest) if split == "test" else (1, longest)
 
     def draw(self, split: Split) -> Iterator[Strings]:
-        """Draw strings, in blocks, until they have as many tokens as asked for."""
+        """Draw strings in blocks until they have the required number of tokens."""
         return first_tokens(self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
@@ -203,14 +203,14 @@ class Dyck:
             yield self._sample(random, block_size(longest), shortest, longest)
 
     def _sample(self, random: np.random.Generator, n: int, shortest: int, longest: int) -> Strings:
-        """Sample n strings, symbol by symbol all at once, and keep those that end in time."""
+        """Sample n strings, all at once symbol by symbol, and keep those that end in time."""
         k, m = self.k, self.m
         symbols = np.full((n, longest), -1, dtype=np.int32)
         lengths = np.zeros(n, dtype=np.int64)
-        rows = np.arange(n)  # the strings that go on; depth and stack are theirs
+        rows = np.arange(n)  # the unfinished strings; depth and stack have one row for each of them
         depth, stack = np.zeros(n, dtype=np.int64), np.zeros((n, m), dtype=np.int32)
         for position in range(longest):
-            # One draw in 2k decides both whether to close or end, and which bracket to open if not.
+            # One draw below 2k decides whether to close or end, and otherwise which bracket to open.
             drawn = random.integers(0, 2 * k, len(rows), dtype=np.int32)
             back = drawn < k
             if position >= shortest:
@@ -234,29 +234,29 @@ class Dyck:
         return frozenset((*opening, self.alphabet[self.k + stack[-1]] if stack else STOP))
 
 
-# Blocks of test strings in a row that may all be training strings before we give up.
+# Give up if this many successive blocks of test strings contain only training strings.
 FRUITLESS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class GeneralisedDyck:
-    """Bracket strings of one length, shaped by a random walk.
+    """Bracket strings of one length, generated by a random walk.
 
-    The walk goes from corner to corner of a square grid and never crosses the diagonal: one step opens a
-    bracket, the other closes one, and where both are possible each has probability 1/2. So not all strings
-    are equally likely. The type of every opening bracket is uniform. Training and validation strings are
-    nested to a depth at most, test strings to any: the paper trains on shallow strings and tests on deeper
-    ones; where it draws the line it does not say. No test string is a training string.
+    The walk goes from corner to corner of a square grid and never crosses the diagonal. One kind of step
+    opens a bracket, the other closes one; if both are possible, each has probability 1/2. So strings are not
+    equally likely. The type of every opening bracket is uniform. Training and validation strings have a
+    maximum depth, test strings do not. The paper trains on shallow strings and tests on deeper ones, but does
+    not state the limit. No test string is a training string.
     """
 
     source: ClassVar[str] = BERNARDY
-    pairs: int = 5  # types of bracket
-    length: int = 20  # symbols of a string
+    pairs: int = 5  # number of bracket types
+    length: int = 20  # number of symbols of a string
     train_depth: int = 3
     train: int = 102_400  # strings
     valid: int = 5_120
     test: int = 5_120
-    seed: int = 0  # of all strings
+    seed: int = 0  # seed for all strings
 
     def __post_init__(self) -> None:
         check_ranges(self, pairs=(2, 4_096), length=(2, 2_000), train_depth=(1, 1_000))
@@ -273,7 +273,7 @@ class GeneralisedDyck:
 
     @property
     def title(self) -> str:
-        """Name as a reader would cite it."""
+        """Name for citations."""
         return f"Generalised Dyck, {self.pairs} pairs, length {self.length}"
 
     @property
@@ -308,10 +308,10 @@ class GeneralisedDyck:
     def opening_probabilities(self, deepest: int) -> NDArray[np.float64]:
         """Return the probability that the next symbol opens a bracket, on walks no deeper than `deepest`.
 
-        By symbols so far and brackets open, (length, deepest + 1). Drawing walks without a limit and throwing
-        away the deep ones gives the same strings; this way none is thrown away.
+        The array is indexed by the number of symbols so far and of open brackets, (length, deepest + 1). The
+        strings are distributed as if walks were drawn without a limit and deep ones discarded.
         """
-        free = np.zeros((self.length, deepest + 2))  # without the limit
+        free = np.zeros((self.length, deepest + 2))  # probability to open without the limit
         stays = np.zeros((self.length + 1, deepest + 2))  # probability to stay within the limit from here on
         stays[self.length, 0] = 1
         for position in reversed(range(self.length)):
@@ -327,7 +327,7 @@ class GeneralisedDyck:
         return opening
 
     def _sample(self, random: np.random.Generator, n: int, opening: NDArray[np.float64]) -> Strings:
-        """Sample n strings, symbol by symbol all at once."""
+        """Sample n strings, all at once symbol by symbol."""
         symbols = np.empty((n, self.length), dtype=np.int32)
         depth, stack = np.zeros(n, dtype=np.int64), np.zeros((n, opening.shape[1]), dtype=np.int32)
         every = np.arange(n)
@@ -355,7 +355,7 @@ class GeneralisedDyck:
 
 
 def _marks(strings: Strings) -> NDArray[np.uint64]:
-    """Return every string a number; two that share one by chance cost the test set a string, no more."""
+    """Return a hash of every string; a collision only removes a string from the test set."""
     symbols = (strings.symbols + 1).astype(np.uint64)
     marks = np.zeros(len(strings), dtype=np.uint64)
     for column in symbols.T:
@@ -367,8 +367,8 @@ def _marks(strings: Strings) -> NDArray[np.uint64]:
 class CrossSerial:
     """C_k = { a^m b^n c^m d^n : m + n < k }; m and n may be 0, and all k(k+1)/2 strings are equally likely.
 
-    Training and validation strings are of C_k, test strings of C_{k+more}; that language
-    decides what may follow a prefix.
+    Training and validation strings are from C_k, test strings from C_{k+more}. The larger language decides
+    which symbols may follow a prefix.
     """
 
     source: ClassVar[str] = BERNARDY
@@ -377,7 +377,7 @@ class CrossSerial:
     train: int = 51_200  # strings
     valid: int = 5_120
     test: int = 5_120
-    seed: int = 0  # of all strings
+    seed: int = 0  # seed for all strings
 
     def __post_init__(self) -> None:
         check_ranges(self, k=(1, 1_000), more=(0, 1_000))
@@ -389,7 +389,7 @@ class CrossSerial:
 
     @property
     def title(self) -> str:
-        """Name as a reader would cite it."""
+        """Name for citations."""
         return f"Cross-serial dependencies, C_{self.k} to C_{self.k + self.more}"
 
     @property
@@ -398,7 +398,7 @@ class CrossSerial:
         return ("a", "b", "c", "d")
 
     def bound(self, split: Split) -> int:
-        """Return what m + n stays below."""
+        """Return the number that m + n must stay below."""
         return self.k + self.more if split == "test" else self.k
 
     def draw(self, split: Split) -> Iterator[Strings]:
@@ -411,7 +411,7 @@ class CrossSerial:
         pairs = np.array([(m, n) for m in range(bound) for n in range(bound - m)])
         while True:
             m, n = pairs[random.integers(0, len(pairs), block_size(2 * bound))].T
-            # A symbol's place in the alphabet is the number of parts of the string that end before it.
+            # The index of a symbol in the alphabet is the number of parts of the string that end before it.
             ends = np.cumsum([m, n, m, n], axis=0)
             positions = np.arange(max(1, 2 * (bound - 1)))
             parts = (positions >= ends[:, :, None]).sum(axis=0)
@@ -446,14 +446,14 @@ CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
 
 def names_language(spec: str) -> bool:
-    """Return whether a specification is meant as a formal language: `dyck(k=4,m=3)`, or a known name."""
+    """Return whether a specification names a formal language: `dyck(k=4,m=3)`, or a known name."""
     return CALL.fullmatch(spec) is not None or spec in FORMAL_LANGUAGES
 
 
 def parse_language(spec: str) -> Language:
-    """Return the language that a specification names.
+    """Return the language of a specification.
 
-    That is `NAME(VALUE, SETTING=VALUE, ...)`, values in the order of the settings first; or the name alone.
+    The form is `NAME(VALUE, SETTING=VALUE, ...)`, with values without a name first and in order; or the name.
     """
     called = CALL.fullmatch(spec)
     name, inside = called.groups() if called else (spec, "")
@@ -474,7 +474,7 @@ def parse_language(spec: str) -> Language:
 
 
 def usage(name: str) -> str:
-    """Show how a language is written, with its settings and their defaults."""
+    """Return how to write a language, with its settings and their defaults."""
     settings = fields(FORMAL_LANGUAGES[name])
     written = (
         setting.name if setting.default is MISSING else f"{setting.name}={setting.default}"

@@ -1,4 +1,4 @@
-"""Stacks of brackets: what is open at each symbol of many strings at once."""
+"""Stacks of brackets: the open brackets at each symbol, for many strings at once."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Counters of brackets by type that are held at once.
+# Number of bracket counters (strings times types) that are in memory at once.
 COUNTERS = 2**22
 
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """What is open before each symbol of strings, and at last before the end, (strings, longest + 1) each."""
+    """The stack before each symbol of strings, and before the end; arrays are (strings, longest + 1)."""
 
-    open: NDArray[np.int32]  # brackets; 0 also after the end of a string
-    top: NDArray[np.int32]  # type of the last one, from 0; -1 where none is open
+    open: NDArray[np.int32]  # number of open brackets; 0 after the end of a string
+    top: NDArray[np.int32]  # type of the last open bracket, from 0; -1 if none is open
     distance: NDArray[np.int32]  # symbols since it was opened
     attractors: NDArray[np.int32]  # brackets of other types opened since then
-    mark: NDArray[np.uint64]  # of the whole stack; two share one with a chance of about 2^-64
+    mark: NDArray[np.uint64]  # hash of the whole stack; two stacks collide with probability of about 2^-64
 
 
 def trace(strings: Strings, n_types: int) -> Stacks:
-    """Follow the stack through strings of brackets, all strings at once.
+    """Compute the stacks of strings of brackets, all strings at once.
 
-    Opening brackets are symbols below `n_types`; the symbol `n_types` higher closes each.
+    Opening brackets are the symbols below `n_types`. Each is closed by the symbol that is `n_types` higher.
     """
     size = max(1, COUNTERS // n_types)
     parts = [_trace(strings.take(slice(i, i + size)), n_types) for i in range(0, len(strings), size)]
@@ -48,8 +48,8 @@ def _trace(strings: Strings, n_types: int) -> Stacks:
     top = np.full_like(depth, -1)
     distance, attractors = np.zeros_like(depth), np.zeros_like(depth)
     mark = np.zeros(depth.shape, dtype=np.uint64)
-    # By level of the stack, level 0 being the empty stack: the bracket there, the symbols before it, how many
-    # of its type had been opened with it, and the mark of the stack up to it.
+    # Arrays by level of the stack (level 0: the empty stack): the bracket there, the number of symbols before
+    # it, the count of its type including itself, and the mark of the stack up to it.
     shape = (n, int(depth.max(initial=0)) + 1)
     kinds, opened_at, same = (np.full(shape, -1, dtype=np.int32) for _ in range(3))
     marks = np.zeros(shape, dtype=np.uint64)
@@ -66,12 +66,12 @@ def _trace(strings: Strings, n_types: int) -> Stacks:
         kind = kinds[rows, level]
         since = here - 1 - opened_at[rows, level]
         top[rows, here], distance[rows, here], mark[rows, here] = kind, since, marks[rows, level]
-        # What was opened since the top bracket has been closed again: it is half of the symbols.
+        # Brackets opened after the top bracket are already closed: they are half of the symbols since.
         attractors[rows, here] = since // 2 - (counts[rows, kind] - same[rows, level])
     return Stacks(depth, top, distance, attractors, mark)
 
 
 def marks_of(blocks: Iterator[Strings], n_types: int) -> NDArray[np.uint64]:
-    """Collect the marks of all stacks that stand anywhere in strings, ascending."""
+    """Return the distinct marks of all non-empty stacks in strings, ascending."""
     all_stacks = (trace(block, n_types) for block in blocks)
     return distinct(np.concatenate([distinct(stacks.mark[stacks.open > 0]) for stacks in all_stacks]))

@@ -1,4 +1,4 @@
-"""Formal languages as suites: `dyck(k=2,m=3)` and the like."""
+"""Formal languages as suites: `dyck(k=2,m=3)` and others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FormalSuite(SuiteKind):
         return isinstance(place, str) and names_language(place)
 
     def load(self, selection: Selection) -> Suite:
-        """Draw the strings that are wanted; of a limit without a sample, no more than these."""
+        """Draw the selected strings; with a limit and no sample, draw no more than the limit."""
         language = self.language
         refuse_unknown_cases(language.name, [language.name], selection.cases)
         strings = draw_test(language, selection.limit if selection.sample is None else None)
@@ -46,7 +46,7 @@ class FormalSuite(SuiteKind):
         )
 
     def stream(self, selection: Selection) -> ItemStream:
-        """Yield the one case: its items are all items of the suite, so it need not be drawn whole."""
+        """Yield the single case. Its items are all items of the suite, so it need not be drawn whole."""
         suite = self.load(selection)
         labels = all_labels(case.labels for case in suite.cases)
         return ItemStream(suite.n_items, labels, suite.notes, iter(suite.cases))
