@@ -1,1 +1,1 @@
-"""Models that transformers saved: folders and files looked through, opened, and read in pieces of words."""
+"""Transformers models: safe opening of folders and files, and sentences in the pieces of their tokenizers."""

@@ -1,4 +1,4 @@
-"""Activations that torch computes in one pass."""
+"""Faster activations for transformers models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from torch import nn
 
 
 def fuse_activations(model: nn.Module) -> None:
-    """Let torch compute the tanh form of GELU in one pass, where transformers spells it out in eight.
+    """Replace GELU in its tanh form by torch's fused version; transformers computes it in eight steps.
 
-    Those eight take as long as the matrix product before them. A form that gives other numbers stays.
+    These steps take as long as the matrix product before them. An activation with other results is kept.
     """
     from transformers.activations import FastGELUActivation, NewGELUActivation  # noqa: PLC0415  heavy
 

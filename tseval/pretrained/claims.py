@@ -1,7 +1,7 @@
-"""What a folder claims of its model, held to its files before anything is built.
+"""Checks of a model's configuration against its weight files, before a model is built.
 
-A few letters of a configuration can ask for a thousand million layers. Sizes that the files of weights could
-never fill are refused.
+A short configuration can ask for a thousand million layers. Sizes that the weight files cannot fill are
+refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-# Numbers of parts that a model is built of one by one.
+# Fields with numbers of parts that are built one by one.
 _COUNTS = re.compile(
     r"(^|_)(layers?|blocks?|experts?|stages?|depths?|groups|group_num|codebooks?|adapters)(_count|_num)?$"
     r"|^n_?layers?$|^(num|n)_(heads|attention_heads|key_value_heads|head|hidden_layers)$"
@@ -31,19 +31,19 @@ _LABELS = re.compile(r"^(num_|n_)labels$")
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
 FEW, MOST_LABELS, MOST_SINES = 1_024, 100_000, 100_000
 BYTES_OF_A_TENSOR = 200  # in a pickle, at least
-NUMBERS_TO_A_BYTE, SLACK = 10, 10_000_000  # of weights that are stored in fewer bits
+NUMBERS_TO_A_BYTE, SLACK = 10, 10_000_000  # for weights stored in few bits
 
 
 def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bool = True) -> None:
-    """Refuse a configuration with more parts than its files of weights have tensors.
+    """Refuse a configuration with more parts than its weight files have tensors.
 
     Raises:
-        ModelError: It has; names the field.
+        ModelError: There are more parts; names the field.
     """
     try:
         config = read_json(folder / "config.json")
     except FileNotFoundError:
-        return  # what is lacking is told elsewhere
+        return  # another check reports missing files
     except (OSError, LimitError, ContentError) as error:
         raise ModelError(f"{where}: config.json: {error}") from None
     n_tensors = max(FEW, sum(map(_count_tensors, loaded_weights(where, folder, variant, safe))))
@@ -66,26 +66,27 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
 def refuse_empty_sizes(
     where: str, head: str, source: str, places: Mapping[str, Any], files: tuple[Path, str | None, bool]
 ) -> None:
-    """Refuse a configuration of a model with many more numbers than its files of weights have.
+    """Refuse a configuration of a model with many more numbers than its weight files.
 
     The model is built without memory for its numbers, which takes a hundredth of a second.
 
     Args:
         where: The model, for messages.
         head: Class of transformers that opens it.
-        source: Folder, or id on the hub, and `places` where that is looked for.
-        files: What `loaded_weights` takes.
+        source: Folder, or id on the hub.
+        places: Arguments for the hub, such as `revision`.
+        files: Arguments of `loaded_weights`.
     """
     import transformers  # noqa: PLC0415  optional, and heavy
 
-    if not Path(source).is_dir():  # of a folder this was asked before
+    if not Path(source).is_dir():  # folders are checked earlier
         refuse_claims(where, *files)
     config = transformers.AutoConfig.from_pretrained(source, **places)
     n_bytes = sum(path.stat().st_size for path in loaded_weights(where, *files))
     if not n_bytes:
         return
     model = None
-    with suppress(Exception), torch.device("meta"):  # what cannot be built is told by transformers
+    with suppress(Exception), torch.device("meta"):  # transformers reports models that cannot be built
         model = getattr(transformers, head).from_config(config)
     if model is None:
         return
@@ -109,7 +110,7 @@ def _count_tensors(path: Path) -> int:
 
 
 def _numbers(value: object) -> Iterator[tuple[str, int]]:
-    """Yield every whole number in a configuration with the name of its field."""
+    """Yield every whole number in a configuration with its field name."""
     waiting: list[tuple[str, object]] = [("", value)]
     while waiting:
         name, one = waiting.pop()

@@ -1,4 +1,4 @@
-"""Modules in evaluation mode for a while, and left as they were."""
+"""Temporary evaluation mode, which does not disturb a training."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that it wrapped
+_UNWRAPPED = "_original_forward"  # accelerate's name for the forward pass that it wrapped
 
 
 @contextmanager
 def undisturbed(*modules: nn.Module) -> Iterator[None]:
-    """Put modules into evaluation mode for a while, and leave modes and random numbers as they were.
+    """Put modules into evaluation mode during a with block, and restore modes and random states afterwards.
 
-    Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
-    transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
-    as it was before, in the type of the weights, and autocast is off. A training that goes on afterwards does
-    not notice.
+    Restored are the random states of Python, numpy and torch on all devices, and the cache setting of
+    transformers models. If accelerate wrapped a forward pass for mixed precision, the original one is used,
+    in the type of the weights and without autocast. A training that continues afterwards is not affected.
     """
-    # Assigned to a module itself, such a pass hides the one of its class.
+    # Such a forward pass is an attribute of the module, and hides that of its class.
     wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
     modes = [(part, part.training) for module in modules for part in module.modules()]
     configs: list[Any] = [getattr(module, "config", None) for module in modules]

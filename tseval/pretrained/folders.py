@@ -1,4 +1,4 @@
-"""Folders that transformers and peft saved, looked at before they are opened: what is in them, and LoRA."""
+"""Inspection of folders that transformers and peft saved, before they are opened."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from tseval.formats import Json
 
 
-# Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
+# Files that determine what a model computes. If weights are in several formats, the first is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
                "added_tokens.json", "*.model", "*.tiktoken", "*.spm", "*.codes", "dict.txt",
                "*.py")  # fmt: skip
-# Names of weights, the first of which is read: of a model, and of a change of one (LoRA).
+# Names of weight files of a model and of an adapter (LoRA); the first that exists is read.
 OF_A_MODEL = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
               "pytorch_model.bin.index.json")  # fmt: skip
 OF_A_CHANGE = ("adapter_model.safetensors", "adapter_model.bin")
 
 
 POINTER, POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1_024
-PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
+PICKLED_WEIGHTS = "*_model*.bin"  # of a model or an adapter
 TOKENIZER = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "*.vocab", "merges.txt")
 
 
 def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: bool = True) -> list[Path]:
-    """List the files of weights that transformers or peft reads in a folder; none where it finds none.
+    """Return the weight files that transformers or peft reads in a folder; [] if there are none.
 
     Args:
         where: The model, for messages.
-        folder: That holds the configuration.
-        variant: What stands in the names before their ending, as `from_pretrained` takes it.
-        safe: Whether files of safetensors are read; if not, pickles alone.
+        folder: The folder with the configuration.
+        variant: Part of the file names before the ending, as in `from_pretrained`.
+        safe: Whether safetensors files are read; otherwise only pickles.
 
     Raises:
-        ModelError: An index or the configuration names a file outside the folder, or something else.
+        ModelError: An index or the configuration names a file outside the folder, or is invalid.
     """
     named: Json = None
     names: tuple[str, ...]
@@ -79,13 +79,13 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
 
 
 def _with_variant(name: str, variant: str | None) -> str:
-    """Put a variant where transformers looks for it: before the last ending."""
+    """Insert a variant where transformers expects it: before the last ending."""
     stem, _, ending = name.rpartition(".")
     return f"{stem}.{variant}.{ending}" if variant else name
 
 
 def _read(where: str, file: Path, default: dict[str, Json]) -> dict[str, Json]:
-    """Read a file of a folder that holds an object."""
+    """Read a JSON file that contains an object."""
     try:
         content = read_json(file)
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _read(where: str, file: Path, default: dict[str, Json]) -> dict[str, Json]:
 
 
 def _inside(where: str, folder: Path, file: str, name: object) -> str:
-    """Hold a name in a file of a folder to the folder: what lies elsewhere is no part of the model."""
+    """Check that a file name in a configuration stays inside the folder of the model."""
     path = PurePosixPath(name) if isinstance(name, str) else PurePosixPath("..")
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in str(path) or ":" in str(path):
         raise ModelError(
@@ -109,14 +109,14 @@ def _inside(where: str, folder: Path, file: str, name: object) -> str:
 
 
 def refuse_hostile(where: str, folder: Path, variant: str | None = None, safe: bool = True) -> None:
-    """Refuse a folder of pipes or devices before transformers waits for them, pointers, or hostile pickles.
+    """Refuse a folder with pipes, devices, Git LFS pointers or hostile pickles, before transformers opens it.
 
-    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for. Pickles
-    are those that are loaded, and those in the folder that are called like some.
+    Torch's reader executes nothing in a pickle of weights, but allocates any memory that the pickle requests.
+    All pickles that are loaded are checked, and all others with the name of a weight file.
     """
     if not folder.is_dir():
         return
-    with suppress(OSError):  # what cannot be looked at is told by transformers
+    with suppress(OSError):  # transformers reports unreadable folders
         for path in folder.iterdir():
             if not path.is_file():
                 if path.exists() and not path.is_dir():
@@ -145,8 +145,8 @@ def _refuse_hostile_pickle(where: str, path: Path) -> None:
 
 
 def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
-    """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more."""
-    if (folder / CONFIG).is_file():  # transformers would read the weights of that other model
+    """Refuse folders without a model or tokenizer; names on the hub are not checked."""
+    if (folder / CONFIG).is_file():  # transformers would read the weights of its base model
         raise ModelError(
             f"{where} holds an adapter (LoRA), but the base model of an adapter must be a whole model.\n"
             "  Merge that adapter into its own base model, and save the result: merge_and_unload(), then "
@@ -165,9 +165,9 @@ def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
 
 
 def place_in_training(folder: Path) -> dict[str, str | int]:
-    """Say of a checkpoint that the Trainer of transformers saved how far the training had come.
+    """Return the progress of the training for a checkpoint that transformers' Trainer saved; else {}.
 
-    That is `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
+    The keys are `step`, and `folder`, the name of the parent folder.
     """
     try:
         state = read_json(folder / "trainer_state.json")
@@ -180,24 +180,24 @@ def place_in_training(folder: Path) -> dict[str, str | int]:
 
 
 def holds_tokenizer(folder: Path) -> bool:
-    """Return whether a folder holds files of a tokenizer."""
+    """Return whether a folder contains tokenizer files."""
     return any(next(folder.glob(pattern), None) for pattern in TOKENIZER)
 
 
 def stored_type(folder: Path) -> str | None:
-    """Say in which type weights were saved, by their configuration; None if it says nothing."""
+    """Return the type in which weights were saved, according to their configuration, or None."""
     try:
         content = read_json(folder / "config.json")
-    except (OSError, LimitError, ContentError):  # transformers says more
+    except (OSError, LimitError, ContentError):  # transformers has a better message
         return None
     found = content.get("dtype") or content.get("torch_dtype") if isinstance(content, dict) else None
     return found.removeprefix("torch.") if isinstance(found, str) else None
 
 
 def fingerprint_of(folder: Path, variant: str | None = None, safe: bool = True) -> str:
-    """Return the SHA-256 over the names and bytes of the files that decide what a model computes.
+    """Return the SHA-256 over the names and bytes of the files that determine what a model computes.
 
-    Of weights, these are the files that are loaded, wherever in the folder they are.
+    Of the weight files, only those that are loaded are included, wherever in the folder they are.
     """
     weights = loaded_weights(str(folder), folder, variant, safe)
     if not weights:
@@ -214,7 +214,7 @@ CONFIG = "adapter_config.json"
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Which model is changed: a folder or an id on the hub, and which revision of it, if any."""
+    """The base model of an adapter: a folder or an id on the hub, and its revision, if any."""
 
     base_model_name_or_path: str
     revision: str | None = None
@@ -222,20 +222,20 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Lora:
-    """A change of a model."""
+    """An adapter (LoRA) of a model."""
 
     folder: Path
     base: Base
-    settings: dict[str, Json]  # all else that its configuration says
+    settings: dict[str, Json]  # all other settings of its configuration
 
     def fingerprint(self, of_base: str, of_files: str) -> str:
-        """Return the SHA-256 over the base and the change, its files and settings; not where they lie."""
+        """Return the SHA-256 over the base, the adapter's files and its settings; paths are not included."""
         told = json.dumps([of_base, of_files, self.settings], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()
 
 
 def find_lora(scheme: str, rest: str) -> Lora | None:
-    """Return whether a folder holds a change of a model, and of which."""
+    """Return the adapter in a folder, with its base model; None if the folder has none."""
     where, file = f"{scheme}:{rest}", Path(rest, CONFIG)
     if not file.is_file():
         return None

@@ -1,7 +1,7 @@
-"""Files in GGUF, llama.cpp's format: looked through within bounds before anything else opens them.
+"""GGUF files, llama.cpp's format: checks within limits before other code opens them.
 
-Their weights are dequantised, and scored as any model of transformers is; llama.cpp itself computes with
-activations of eight bits, and gives other numbers.
+The weights are dequantised and scored like any transformers model. llama.cpp also rounds activations to eight
+bits, so its numbers differ.
 
 Source: the specification of the format, github.com/ggml-org/ggml, docs/gguf.md, version 3.
 """
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 MAGIC = b"GGUF"
 ENDING = ".gguf"
-# Bytes of the fixed kinds of values by number; 8 is a string, 9 a list.
+# Bytes of value types of fixed size, by type number; 8 is a string, 9 a list.
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _STRING, _LIST, _DEEPEST = 8, 9, 4
 MOST_ENTRIES, LONGEST_NAME, LONGEST_TEXT = 100_000, 1_024, 16_000_000
-MOST_VALUES = 6_000_000  # in all lists: a tokenizer of 260,000 pieces has less than two million
-# Numbers of parts that a model is built of one by one, and how many there may be whatever the file holds.
+MOST_VALUES = 6_000_000  # in all lists; a tokenizer of 260,000 pieces has less than two million
+# Fields with numbers of parts that are built one by one, and how many are always allowed.
 COUNTS, FEW = re.compile(r"\.(block|layer|expert|leading_dense_block|head|head_count_kv)_?count"), 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A file in GGUF whose parts are where they should be.
+    """A GGUF file that passed the checks.
 
     Attributes:
         path: The file.
-        quantisation: How most of its weights are stored: `Q4_1`.
+        quantisation: Number format of most weights: `Q4_1`.
         digest: SHA-256 of its bytes.
     """
 
@@ -53,12 +53,12 @@ class Gguf:
 
 @contextmanager
 def opened_gguf(where: str, rest: str) -> Iterator[Gguf | None]:
-    """Find the GGUF that a name stands for: a file, a folder with one inside, or with one cut into parts.
+    """Open the GGUF model with a name: a file, or a folder with one file or the parts of one.
 
-    Parts are put together in a folder that is gone afterwards.
+    Parts are joined in a temporary folder.
 
     Raises:
-        ModelError: It is damaged, or it is not clear which is meant; or the package gguf is lacking.
+        ModelError: The file is damaged, the folder has several models, or the package gguf is missing.
     """
     path = Path(rest)
     parts = [path] if path.is_file() else _inside(where, path)
@@ -77,7 +77,7 @@ def _begins(path: Path) -> bool:
 
 
 def _inside(where: str, folder: Path) -> list[Path]:
-    """List the parts of the one GGUF in a folder that holds no other model, in the order of their numbers."""
+    """Return the parts of the only GGUF model in a folder, in the order of their numbers."""
     if not folder.is_dir() or (folder / "config.json").exists():
         return []
     files = [path for path in folder.iterdir() if ENDING in path.name and path.is_file()]
@@ -100,11 +100,11 @@ def _joined(parts: Sequence[Path], into: Path) -> Path:
 
 
 class _DamagedError(Exception):
-    """What is wrong with a file."""
+    """A damaged file, with the reason."""
 
 
 def _look_through(where: str, path: Path) -> str:
-    """Read the head of a file without believing its sizes; give how most of its weights are stored."""
+    """Check the header of a file without trusting its sizes; return the number format of most weights."""
     try:
         import gguf  # noqa: F401, PLC0415  optional
     except ImportError:
@@ -135,9 +135,9 @@ def _look_through(where: str, path: Path) -> str:
 
 
 def _alignment(head: _Head, n_entries: int, most: int) -> int:
-    """Read over what a file says of its model; give to how many bytes its weights are aligned.
+    """Skip the metadata of a file, and return the alignment of its weights in bytes.
 
-    It may have so many layers, experts or heads at `most`.
+    `most` is the largest allowed number of layers, experts or heads.
     """
     alignment = 32
     for _ in range(n_entries):
@@ -156,7 +156,7 @@ def _alignment(head: _Head, n_entries: int, most: int) -> int:
 
 
 def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
-    """Count weights by how they are stored; the file has to be long enough for all."""
+    """Count weights by number format, and check that the file is long enough for all."""
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # noqa: PLC0415  optional
 
     stored, end, total = Counter[str](), 0, 0
@@ -176,17 +176,17 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
     end += -(-head.file.tell() // alignment) * alignment
     if end > head.size:
         raise _DamagedError(f"the weights end at byte {end:,}, but the file ends at byte {head.size:,}")
-    if total > head.size:  # several would share bytes, each be a matrix of its own in memory
+    if total > head.size:  # tensors that share bytes would be separate in memory
         raise _DamagedError(f"the weights need {total:,} bytes, but the file has only {head.size:,}")
     return stored
 
 
 class _Head:
-    """The head of a file: numbers, texts and lists, none of which may be longer than what is left."""
+    """A reader of a file's header, in which no number, text or list may exceed the rest of the file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size = file, size
-        self._values = 0  # in lists so far
+        self._values = 0  # in all lists so far
 
     def take(self, layout: str) -> tuple[int, ...]:
         """Read numbers."""
@@ -201,14 +201,14 @@ class _Head:
         return self.text(LONGEST_NAME).decode("utf-8", "replace")
 
     def text(self, longest: int) -> bytes:
-        """Read a text that is no longer than that."""
+        """Read a text of at most `longest` bytes."""
         (length,) = self.take("<Q")
         if length > min(longest, self.size - self.file.tell()):
             raise _DamagedError(f"the header announces a text of {length:,} bytes, which is too long")
         return self.file.read(length)
 
     def value(self, kind: int, depth: int = 0) -> int | None:
-        """Read over a value; whole numbers are given."""
+        """Read a value; return it if it is a number of fixed size, as an integer."""
         if kind in _SIZES:
             found = self.file.read(_SIZES[kind])
             if len(found) < _SIZES[kind]:

@@ -1,20 +1,20 @@
-"""Whether the hub answers, asked within a moment."""
+"""A quick test whether the Hugging Face hub can be reached."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from threading import Thread
 
-ANSWER_SECONDS = 1.5  # in which a hub that can be reached answers
+ANSWER_SECONDS = 1.5  # a hub that can be reached answers within this time
 
 
 def stays_here(rest: str) -> bool:
-    """Return whether a model must be opened without asking the hub: it is a folder, or the hub is silent."""
+    """Return whether to open a model without the hub: it is a local path, or the hub does not answer."""
     return Path(rest).exists() or not _answers()
 
 
 def _answers() -> bool:
-    """Ask the hub for nothing, in a thread that is left behind: a look-up of a name knows no limit."""
+    """Send a request to the hub in a thread that can be abandoned: a name look-up has no time limit."""
     from huggingface_hub import constants, get_session  # noqa: PLC0415  optional, and heavy
 
     if constants.HF_HUB_OFFLINE:
@@ -25,7 +25,7 @@ def _answers() -> bool:
         try:
             get_session().head(constants.ENDPOINT, timeout=ANSWER_SECONDS)
             answered.append(True)
-        except Exception:  # whatever keeps it from being reached
+        except Exception:  # the hub cannot be reached, for whatever reason
             return
 
     thread = Thread(target=ask, daemon=True)

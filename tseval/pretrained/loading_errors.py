@@ -1,4 +1,4 @@
-"""Errors of transformers while it opens a model, each in one message; its warnings and bars are silenced."""
+"""Conversion of transformers' errors into single messages, without its warnings and progress bars."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# transformers keeps in globals what it is loading: two loads at once leave models without weights.
+# transformers keeps loading state in global variables; two loads at once leave models without weights.
 ONE_AT_A_TIME = RLock()
 
 
 @contextmanager
 def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
-    """Silence transformers and the hub while a model is opened, and say whatever is raised in one message.
+    """Silence transformers and the hub during a with block, and convert any error into one message.
 
-    One thread at a time is let in. `away` says whether the hub could be asked.
+    Only one thread at a time may enter. `away` says whether the hub was available.
     """
     with ONE_AT_A_TIME, _silenced(scheme, rest, away):
         yield
@@ -41,7 +41,7 @@ def _silenced(scheme: str, rest: str, away: bool) -> Iterator[None]:
         yield
     except (LimitError, ModelError):
         raise
-    except Exception as error:  # transformers and what it calls raise errors of every type
+    except Exception as error:  # transformers and its libraries raise errors of all types
         said = " ".join(str(error).split())[:300] or type(error).__name__
         if not away and not Path(rest).exists() and isinstance(error, OSError):
             said = (

@@ -1,4 +1,4 @@
-"""Logits in float32 from output layers of narrower weights."""
+"""Float32 logits from output layers with narrower weights."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-# Logits of the whole vocabulary held at once where a model's own head must give them.
+# Logits of the whole vocabulary in memory at once, if the model's output layer computes them.
 OWN_LOGITS = 2**26
-# Of an output matrix that are widened to float32 at once.
+# Rows of an output matrix that are converted to float32 at once.
 ROWS_AT_ONCE = 8_192
 
 
 @contextmanager
 def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
-    """Let the output layer, if it is a matrix, give float32 logits; what it was given last is listed."""
+    """Make the output layer, if it is linear, return float32 logits; yield a list with its last input."""
     output = model.get_output_embeddings()
     given: list[Tensor] = []
 

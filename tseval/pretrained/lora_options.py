@@ -1,7 +1,7 @@
-"""Settings of a change of a model (LoRA), held to what is meant by them before peft obeys them.
+"""Checks of the settings of an adapter (LoRA) before peft uses them.
 
-Some name Python modules to import, some ask for work without end, and some are regular expressions that
-Python's engine could match for ever.
+Some settings name Python modules to import, some can cause endless work, and some are regular expressions
+that Python's engine might match for ever.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tseval.formats import Json
 
 
-# Kinds of changes that peft can merge into a model; others load further models, or read texts.
+# Adapter types that peft can merge into a model; others load further models, or read texts.
 KINDS = ("ADALORA", "BOFT", "BONE", "DORA", "FOURIERFT", "HRA", "IA3", "LOHA", "LOKR", "LORA", "MISS", "OFT",
          "RANDLORA", "SHIRA", "VBLORA", "VERA")  # fmt: skip
-# Kinds that put trained tokens or parts beside the weights and add nothing to them.
+# Adapter types that add trained tokens or parts, and do not change weights.
 NOT_MERGED = (
     "PROMPT_TUNING",
     "MULTITASK_PROMPT_TUNING",
@@ -38,20 +38,20 @@ MERGE_FIX = (
     "  Or write a function that returns the model: --model mine.py:load (docs/adapters.md)."
 )
 BEGINNINGS = re.compile(r"gaussian|eva|olora|orthogonal|loftq|corda|pissa(_niter_[1-9][0-9]?)?|mica|lora_ga")
-IMPORTED = ("megatron_config",)  # `auto_mapping` is read by another way to open models
-# Numbers of these names are sizes, or how often something is done; a file holds tensors of the sizes.
+IMPORTED = ("megatron_config",)  # `auto_mapping` is only read when a model is opened in another way
+# Settings with these names are sizes or numbers of repetitions.
 SIZES = re.compile(r"(^|_)(r|rank|iter|niter|size|bits|steps|num|block_size|n_frequency)($|_)")
 LARGEST, MOST_COPIES = 65_536, 1_000
-MOST_REPEATS = 4  # in an expression; names of modules have few letters
+MOST_REPEATS = 4  # in an expression; module names are short
 
 
 def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) -> None:
-    """Refuse settings of a change that name code, or that peft would work on without end.
+    """Refuse settings of an adapter that name code, or that could cause endless work in peft.
 
     Args:
         where: The model, for messages.
-        settings: What its configuration holds.
-        file: Its tensors, if they are in a file of safetensors.
+        settings: The adapter's configuration.
+        file: The safetensors file with its tensors, if there is one.
 
     Raises:
         ModelError: Names the setting.
@@ -85,7 +85,7 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
 
 
 def cannot_be_merged(where: str, kind: str, why: str = "") -> ModelError:
-    """Return the error about a change that adds nothing to weights."""
+    """Make the error for an adapter that does not change weights."""
     named = kind.replace("_", " ").lower()
     what = f"{where} holds an adapter of the type {named!r}, which cannot be merged into the weights"
     return ModelError(f"{what}{why}.\n{MERGE_FIX}")
@@ -99,7 +99,7 @@ def _wrong(where: str, name: str, value: object, fix: str) -> ModelError:
 
 
 def _refuse_copies(where: str, ranges: Json) -> None:
-    """Refuse a model whose layers are repeated more often than any is."""
+    """Refuse a model that repeats layers too often."""
     if not isinstance(ranges, list):
         return
     total = 0
@@ -116,12 +116,12 @@ def _refuse_copies(where: str, ranges: Json) -> None:
 
 
 def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
-    """Yield every number with its setting, and the name that it has in there."""
+    """Yield every number with its setting, and its name within the setting."""
     waiting: list[tuple[str, str, Json]] = [(name, name, value) for name, value in settings.items()]
     while waiting:
         setting, name, value = waiting.pop()
         if isinstance(value, dict):
-            of_modules = setting == "rank_pattern"  # its names are those of modules
+            of_modules = setting == "rank_pattern"  # its keys are names of modules
             waiting += [(setting, "rank" if of_modules else key, entry) for key, entry in value.items()]
         elif isinstance(value, list):
             waiting += [(setting, name, entry) for entry in value]
@@ -130,7 +130,7 @@ def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
 
 
 def _widths(file: Path) -> Iterator[int]:
-    """Yield the sizes of the tensors of a change."""
+    """Yield the sizes of the tensors of an adapter."""
     if not file.name.endswith(".safetensors"):
         return
     try:
@@ -142,7 +142,7 @@ def _widths(file: Path) -> Iterator[int]:
 
 
 def _patterns(settings: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Yield every setting that peft reads as a regular expression, names of modules among them."""
+    """Yield every setting that peft uses as a regular expression, including names of modules."""
     for name in (
         "target_modules",
         "exclude_modules",

@@ -1,8 +1,8 @@
-"""Changes of models that peft saved, merged into the weights of their base, and held to what is not merged.
+"""Merging of peft adapters into the weights of their base models, with a check of the result.
 
-A merged model is a model like any other. But where a base ties its input and output matrix, a change of one
-would be added to both: so the matrices are parted before anything is added. And whatever the kind of change,
-the merged model must predict what peft's own forward pass predicts.
+A merged model is an ordinary model. If a base ties its input and output matrix, a change of one would affect
+both, so the matrices are separated first. For every type of adapter, the merged model must make the same
+predictions as peft's forward pass.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel
 
-ROWS, LENGTH = 3, 8  # of the made-up sentences on which the two models are compared
+ROWS, LENGTH = 3, 8  # of the made-up sentences for the comparison of the two models
 
 
 def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
-    """Add a saved change to the weights of its base.
+    """Merge a saved adapter into the weights of its base.
 
     Raises:
-        ModelError: The change is of a kind that adds nothing to weights, or what comes is another model.
+        ModelError: The adapter does not change weights, or the merged model predicts differently.
     """
     import peft  # noqa: PLC0415  optional, and heavy
 
@@ -61,7 +61,7 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.inference_mode()
 def _predictions(model: nn.Module, base: PreTrainedModel) -> Tensor:
-    """Return log-probabilities of a plain forward pass over made-up sentences, (rows, length, words)."""
+    """Return log-probabilities of a forward pass over made-up sentences, (rows, length, words)."""
     rows = int(base.get_input_embeddings().weight.shape[0])
     ids = torch.from_numpy(np.random.default_rng(0).integers(rows, size=(ROWS, LENGTH)))
     ids = ids.to(base.device)
@@ -73,7 +73,7 @@ def _predictions(model: nn.Module, base: PreTrainedModel) -> Tensor:
 
 
 def _make_room(model: PreTrainedModel, saved: dict[str, Tensor], config: Any) -> None:
-    """Return the embeddings as many rows as the saved change has: tokens were added, or rows taken off."""
+    """Resize the embeddings to the rows of the adapter, if it added or removed tokens."""
     layers = [one for one in (model.get_input_embeddings(), model.get_output_embeddings()) if one is not None]
     names = [name for name, module in model.named_modules() if any(module is one for one in layers)]
     had = int(layers[0].weight.shape[0])
@@ -82,13 +82,13 @@ def _make_room(model: PreTrainedModel, saved: dict[str, Tensor], config: Any) ->
     for some in trained.values() if isinstance(trained, dict) else (trained,):
         wanted += [had, *(index + 1 for index in some)]
     if wanted and max(wanted) != had:
-        with torch.random.fork_rng():  # new rows are drawn, and then overwritten by the saved ones
+        with torch.random.fork_rng():  # new rows are random until the saved ones overwrite them
             torch.manual_seed(0)
             model.resize_token_embeddings(max(wanted))
 
 
 def _rows_of(key: str, value: Tensor, names: list[str]) -> int | None:
-    """Tell how many tokens a saved tensor of the input or output embeddings is for; None for all others."""
+    """Return the number of tokens of a saved embedding tensor; None for all other tensors."""
     for name in names:
         _, found, inside = f".{key}".partition(f".{name}.")
         if not found or value.dim() != len(("tokens", "features")):
@@ -101,7 +101,7 @@ def _rows_of(key: str, value: Tensor, names: list[str]) -> int | None:
 
 
 def _untie(changed: nn.Module) -> None:
-    """Assign each changed layer a weight of its own where it shares one with another layer."""
+    """Give each changed layer its own copy of a weight that it shares with another layer."""
     holders: dict[int, list[nn.Module]] = {}
     for module in changed.modules():
         for weight in module.parameters(recurse=False):

@@ -1,4 +1,4 @@
-"""A model of transformers that was opened: what it reads, and what the card says of it."""
+"""An opened transformers model with its tokenizer, limits and card."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded
 
 
-# What a tokenizer without a limit says is some 10**30.
+# Tokenizers without a limit state about 10**30.
 UNLIMITED = 10**12
-# Tokens read at once: enough for full speed of a matrix product. Weights on `meta` wait on the CPU or a disk.
+# Tokens read at once, enough for fast matrix products. Weights on `meta` are stored on the CPU or a disk.
 BATCH_TOKENS = {"cpu": 1_024, "meta": 1_024, "mps": 4_096}
 TOKENS_ON_ACCELERATOR = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class Pretrained:
-    """A model that was opened."""
+    """An opened model."""
 
     name: str  # last part of the path, or id on the hub
     model: PreTrainedModel  # in evaluation mode, on its device
     tokenizer: PreTrainedTokenizerBase  # as saved with it
     fingerprint: str  # over the files of weights, configuration and tokenizer; independent of the path
-    options: dict[str, OptionValue]  # what was passed on to `from_pretrained` and can change a number
-    origin: dict[str, OptionValue] = field(default_factory=dict)  # its revision, or its place in a training
-    # tokens for which its tables of positions have a row; None where it has no table
+    options: dict[str, OptionValue]  # options for `from_pretrained` that can change a number
+    origin: dict[str, OptionValue] = field(default_factory=dict)  # its revision, or progress in a training
+    # number of tokens for which its position table has rows; None if it has no table
     positions: int | None = None
-    needs_mask: bool = False  # it reads nothing without an attention mask
-    notes: tuple[str, ...] = ()  # what a user is to know of how it was opened
+    needs_mask: bool = False  # whether it cannot run without an attention mask
+    notes: tuple[str, ...] = ()  # notes for users on how it was opened
 
     def __repr__(self) -> str:
         return one_line(self, self.name, type(self.model).__name__, self.dtype)
@@ -55,17 +55,17 @@ class Pretrained:
 
     @property
     def rounded_to(self) -> torch.dtype:
-        """Type with about as many digits as the products have; quantised ones have few."""
+        """Type with about the precision of the products; quantised models have low precision."""
         return torch.bfloat16 if getattr(self.model, "is_quantized", False) else self.model.dtype
 
     @property
     def batch_tokens(self) -> int:
-        """Tokens to read at once, by the kind of device."""
+        """Tokens to read at once, by type of device."""
         return BATCH_TOKENS.get(self.model.device.type, TOKENS_ON_ACCELERATOR)
 
     @property
     def details(self) -> dict[str, OptionValue]:
-        """What a reader may want to know."""
+        """Facts for users about the model."""
         return {
             "architecture": type(self.model).__name__,
             "vocabulary": len(self.tokenizer),
@@ -77,37 +77,37 @@ class Pretrained:
     def card(
         self, kind: str, protocol: Mapping[str, OptionValue], white_space: str, **details: OptionValue
     ) -> ModelCard:
-        """Make the card; where there are single spaces, signatures stay what they were before others came."""
+        """Make the card; `single` white space is left out, so that old signatures stay valid."""
         spaces = {} if white_space == "single" else {"white_space": white_space}
         whole = {**protocol, **spaces, **self.options}
         return ModelCard(self.name, kind, self.fingerprint, whole, self.details | details)
 
     @property
     def n_tokens(self) -> int:
-        """Tokens that the model knows."""
+        """Number of tokens that the model knows."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
     @property
     def longest(self) -> int | None:
-        """Tokens that the model reads at most; None where neither it nor its tokenizer sets a limit."""
+        """Most tokens that the model can read; None if neither it nor its tokenizer sets a limit."""
         said = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        # A configuration may say more than there is: RoBERTa has two positions that no token takes.
+        # A configuration may state too many: RoBERTa has two positions that no token uses.
         limits = (said, self.positions, self.tokenizer.model_max_length)
         return min((one for one in limits if isinstance(one, int) and 0 < one < UNLIMITED), default=None)
 
     def inputs(self, tokens: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
-        """Lay out (rows, tokens) ids for the model; where it needs a mask, one that hides nothing."""
+        """Return the model inputs for ids, (rows, tokens), with a mask of ones if the model needs a mask."""
         if mask is None and self.needs_mask:
             mask = torch.ones_like(tokens)
         return {"input_ids": tokens} if mask is None else {"input_ids": tokens, "attention_mask": mask}
 
     def logits(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Return logits, (rows, tokens, vocabulary); a model's own code may give a tuple, these first."""
+        """Return logits, (rows, tokens, vocabulary); custom models may return a tuple that begins so."""
         found = self.model(**inputs)
         return cast("Tensor", found[0] if isinstance(found, tuple) else found.logits)
 
     def check_known(self, argument: str, tokens: Sequence[int]) -> None:
-        """Refuse special tokens that the model has no row for: they came to the tokenizer after training."""
+        """Refuse special tokens without a row in the model, because they were added after training."""
         if beyond := [token for token in tokens if token >= self.n_tokens]:
             spelt = self.tokenizer.convert_ids_to_tokens(beyond[0])
             advice = "  Resize the embeddings of the model, or save the tokenizer of its training."
@@ -119,7 +119,7 @@ class Pretrained:
             )
 
     def check_tokens(self, encoded: Encoded) -> None:
-        """Refuse sentences with tokens that the model has no row for."""
+        """Refuse sentences with tokens that have no row in the model."""
         if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
             raise ModelError(
@@ -129,7 +129,7 @@ class Pretrained:
             )
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
-        """Refuse sentences that the model cannot read, with so many special tokens."""
+        """Refuse sentences that the model cannot read together with its special tokens."""
         self.check_tokens(encoded)
         lengths = encoded.token_counts + n_special
         if self.longest is not None and self.longest < lengths.max():
@@ -142,14 +142,14 @@ class Pretrained:
 
 
 class _Tables(TorchFunctionMode):
-    """Watches which rows a model takes of tables while it reads a token several times over."""
+    """A mode that records which table rows a model looks up while it reads one token several times."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rooms: list[int] = []
 
     def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:
-        """Note how many tokens find a row in a table of positions: of this alone rows are read in turn."""
+        """Record the room in a position table: only there, consecutive rows are looked up."""
         if func is nn.functional.embedding:
             ids, weight = [*args, *(kwargs or {}).values()][:2]
             rows = ids.flatten().tolist()
@@ -158,20 +158,20 @@ class _Tables(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-REPEATED = 3  # times that one token is read to find a model's positions
+REPEATED = 3  # repetitions of the token for finding a model's positions
 
 
 @torch.inference_mode()
 def probe(opened: Pretrained) -> Pretrained:
-    """Find out what no configuration says in the same way for all models, by reading a token several times.
+    """Find out facts that configurations do not state uniformly, by reading a token several times.
 
-    That is for how many tokens a model's tables of positions have a row (some have rows that no token takes),
-    and whether it reads them without a mask.
+    These are the number of tokens for which the position table has rows (some rows are never used), and
+    whether the model works without a mask.
     """
     tables, needs_mask = _Tables(), False
     token = int(ordinary_tokens(opened)[-1])
     ids = torch.full((1, REPEATED), token, device=opened.model.device)
-    with suppress(Exception):  # what a model cannot read is told where it is checked
+    with suppress(Exception):  # later checks report models that cannot read this
         try:
             with tables:
                 opened.model(input_ids=ids)
@@ -183,6 +183,6 @@ def probe(opened: Pretrained) -> Pretrained:
 
 
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:
-    """Return the ids of all tokens but the special ones, to make up sentences from."""
+    """Return the ids of all tokens except special ones, for made-up sentences."""
     known = min(len(opened.tokenizer), opened.n_tokens)
     return np.setdiff1d(np.arange(known), opened.tokenizer.all_special_ids)

@@ -1,4 +1,4 @@
-"""Open what transformers saved, from a folder or the hub; weights and tokenizers."""
+"""Opening of transformers models and tokenizers, from a folder, a GGUF file or the hub."""
 
 from __future__ import annotations
 
@@ -58,11 +58,12 @@ def open_pretrained(
     """Open a model and its tokenizer.
 
     Args:
+        scheme: Scheme of the adapter, for messages.
         head: Class of transformers that opens the model: `AutoModelForCausalLM`.
         rest: Folder, or id on the hub.
-        arguments: For `from_pretrained`, as text.
-        device: `auto`, `cpu`, `cuda`, ...; `auto` if `device_map` is among the arguments.
-        own: Names of the adapter's own arguments, for messages.
+        arguments: Arguments for `from_pretrained`, as text.
+        device: `auto`, `cpu`, `cuda`, ...; must be `auto` if `device_map` is among the arguments.
+        own: Names of the adapter's arguments, for messages.
     """
     _refuse_precision(scheme, arguments)
     arguments = with_type_names(arguments)
@@ -92,7 +93,7 @@ def _open(
 
 
 def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str], device: str) -> Pretrained:
-    """Open a GGUF as what transformers makes of it; what is computed with are plain weights, dequantised."""
+    """Open a GGUF file with transformers; the weights are dequantised."""
     import transformers  # noqa: PLC0415  optional, and heavy
 
     where = f"{scheme}:{gguf.path.name}"
@@ -105,7 +106,7 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
     keywords: dict[str, object] = {"dtype": torch.float32, **options}
     target = _place(keywords, device, quantised=False)
     place = {"pretrained_model_name_or_path": str(gguf.path.parent), "gguf_file": gguf.path.name}
-    # Bars of tqdm's that nothing else can silence.
+    # tqdm's progress bars cannot be silenced in another way.
     quiet = redirect_stderr(StringIO())
     with plain_errors(scheme, gguf.path.name), TemporaryDirectory() as folder, quiet:
         transformers.AutoTokenizer.from_pretrained(**place).save_pretrained(folder)
@@ -116,7 +117,7 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
         if target is not None:
             model = model.to(target)
     refuse_lacking(where, model, info["missing_keys"])
-    # The weights are plain ones now; what says otherwise would be saved with them.
+    # The weights are no longer quantised, and a saved model must not say so.
     model.config.__dict__.pop("quantization_config", None)
     model.hf_quantizer, model.is_quantized = None, False
     fuse_activations(model)
@@ -133,7 +134,7 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
 def _open_saved(
     scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str, own: Sequence[str]
 ) -> Pretrained:
-    """Open what was saved in a folder, or lies on the hub."""
+    """Open a model from a folder or the hub."""
     import transformers  # noqa: PLC0415  optional, and heavy
 
     lora = find_lora(scheme, rest)
@@ -164,7 +165,7 @@ def _open_saved(
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
         model, info = load_weights(getattr(transformers, head), source, keywords)
     refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"], info["unexpected_keys"])
-    if options.keys() <= {*TAKEN}:  # who changes the configuration means another model
+    if options.keys() <= {*TAKEN}:  # other options change the configuration, which is intended
         refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
     fingerprint = fingerprint_of(folder, *chosen)
     with plain_errors(scheme, rest):
@@ -186,7 +187,7 @@ def _open_saved(
 def _look_through(
     where: str, folder: Path, tokenizer: Path, options: Mapping[str, OptionValue]
 ) -> tuple[str | None, bool]:
-    """Refuse a hostile folder before anything opens it; say which files of weights are read."""
+    """Refuse a hostile folder before anything opens it; return which weight files are read."""
     variant = options.get("variant")
     chosen = None if variant is None else str(variant), options.get("use_safetensors", True) is not False
     refuse_hostile(where, folder, *chosen)
@@ -204,7 +205,7 @@ def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
 
 
 def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pretrained) -> Iterator[str]:
-    """Say so where weights are computed with in another type than they are stored in, or in vain."""
+    """Yield notes if the weights are computed in another type than stored, or bfloat16 gains nothing."""
     dtype, device = opened.dtype, opened.model.device
     wanted = arguments.get("dtype", "").removeprefix("torch.")
     if stored not in (None, dtype):
@@ -217,13 +218,13 @@ def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pre
 
 
 def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:
-    """Compute as stored, but on a CPU in float32, which it multiplies fastest and loses nothing by."""
+    """Return the type for computing: as stored, but float32 on a CPU, where it is fastest and exact."""
     on_cpu = target is not None and target.type == "cpu"
     return torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
 
 
 def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.device | None:
-    """Find the device to move a model to; None where `from_pretrained` puts it in its place."""
+    """Return the device to move a model to; None if `from_pretrained` places it."""
     if "device_map" in keywords:
         if device != "auto":
             raise ModelError(

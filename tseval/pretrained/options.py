@@ -1,4 +1,4 @@
-"""Arguments of `--model-args`: ours, those of transformers, and those that nobody takes."""
+"""Parsing and checks of `--model-args` for transformers models."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-# Arguments that say where to find a model; the fingerprint says which one was found.
+# Arguments that locate a model; the fingerprint identifies it.
 WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only")
-# Arguments that cannot change a number, or say more than a manifest should.
+# Arguments that cannot change a number, or that do not belong in a manifest.
 UNRECORDED = {*WHERE, "trust_remote_code", "device_map", "dtype", "max_memory", "offload_folder"}
 OptionValue = str | int | float | bool | None
 
 
 def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) -> str:
-    """Take an argument of ours out of those for `from_pretrained`; the first choice is the default."""
+    """Remove one of tseval's arguments from those for `from_pretrained`; the first choice is the default."""
     value = arguments.pop(name, choices[0])
     if value not in choices:
         raise ModelError(f"--model-args {name}={value}: unknown value. {suggest(value, choices, 'Values')}")
     return value
 
 
-# What `from_pretrained` takes as text; it also takes what a model's config.json may hold.
+# Arguments that `from_pretrained` takes as text; it also takes all fields of a model's config.json.
 TAKEN = (
     *WHERE, "allow_all_kernels", "attn_implementation", "device_map", "disable_mmap", "dtype",
     "experts_implementation", "force_download", "gguf_file", "ignore_mismatched_sizes", "max_memory",
@@ -42,7 +42,7 @@ USUAL = ("attn_implementation", "device_map", "dtype", "revision", "subfolder", 
 def refuse_foreign_options(
     scheme: str, given: Mapping[str, OptionValue], own: Sequence[str], source: str, where: Mapping[str, Any]
 ) -> None:
-    """Refuse arguments that nobody takes: a model's own code may take any, and do nothing with it."""
+    """Refuse unknown arguments, because a model's custom code may accept and ignore any."""
     import transformers  # noqa: PLC0415  optional, and heavy
 
     if given.keys() <= {*TAKEN}:
@@ -61,7 +61,7 @@ def refuse_foreign_options(
         )
 
 
-# Names of types as people and torch write them.
+# Other common names of number types.
 TYPES = {
     "bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16", "float": "float32",
     "fp32": "float32", "f32": "float32", "double": "float64", "fp64": "float64", "f64": "float64",
@@ -69,7 +69,7 @@ TYPES = {
 
 
 def with_type_names(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return arguments with types named as torch names them; refuse what is no type."""
+    """Return arguments with torch's names of number types; refuse unknown types."""
     found = dict(arguments)
     for name in ("dtype", "torch_dtype"):
         if name in found:

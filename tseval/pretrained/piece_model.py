@@ -1,4 +1,4 @@
-"""What models of pieces share: how sentences come to their tokenizer."""
+"""The base class of subword models, which encodes sentences with their tokenizer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class OfPieces:
-    """What models of pieces share: how sentences come to their vocabulary."""
+    """Base class of subword models: it encodes sentences with their tokenizer."""
 
     card: ModelCard
-    n_special: int  # special tokens that are added to a sentence
+    n_special: int  # number of special tokens added to a sentence
 
     def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
         self.opened, self.model = opened, opened.model
@@ -35,7 +35,7 @@ class OfPieces:
 
     @property
     def writing_rules(self) -> Writing | None:
-        """Rules by which it writes tokens as natural text; None where it reads them as they are."""
+        """Rules for writing tokens as natural text; None if the model reads tokens unchanged."""
         return self._pieces.rules
 
     def writing(self, rules: Writing) -> Self:
@@ -57,9 +57,9 @@ class OfPieces:
         return encoded
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
+        """Return which sentences are too long for the model; see `BoundedModel`."""
         return self._pieces.too_long(sentences, self.opened.longest, self.n_special)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell tokens, each by itself."""
+        """Return the text of each token."""
         return self._pieces.texts(tokens)

@@ -1,10 +1,10 @@
-"""Sentences in the pieces of a tokenizer, and which word each piece belongs to.
+"""Sentences in the pieces of a tokenizer, and the word of each piece.
 
-A piece belongs to the word of its last letter. Some pieces reach over several words; then the words but the
-last have no probability of their own, and are shown with `∅` behind what is left of them. Some tokenizers
-leave letters out that they have no piece for; such a word is unknown, and shown with `<unk>` behind the rest.
-A text is read as it is written: runs of spaces, tabs and line breaks become one space, and no-break, thin and
-ideographic spaces stay.
+A piece belongs to the word of its last letter. Some pieces span several words. Then all of these words but
+the last have no probability, and are shown with `∅` after their remaining pieces. Some tokenizers drop
+letters for which they have no piece. Such a word counts as unknown, and is shown with `<unk>` after its other
+pieces. A text is read as written: runs of spaces, tabs and line breaks become one space, and no-break, thin
+and ideographic spaces are kept.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ if TYPE_CHECKING:
 
     from tseval.writing import Writing
 
-WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
-SPACES = {"Ġ": "ĠĊĉċČč", "▁": "▁"}  # how vocabularies of bytes, and those of SentencePiece, spell white space
-REACHES_OVER = re.compile(r"[^\sĠĊĉċČč▁][ Ġ▁]")  # a letter and a space behind it, in one piece
-BEFORE = "a"  # a word that others stand behind
-HELD = 64  # sentences of a shard that are split in both ways
+WHITE_SPACE = ("single", "kept", "all")  # treatment of white space in a sentence
+SPACES = {"Ġ": "ĠĊĉċČč", "▁": "▁"}  # white space in byte-level and in SentencePiece vocabularies
+REACHES_OVER = re.compile(r"[^\sĠĊĉċČč▁][ Ġ▁]")  # a letter and a space after it in one piece
+BEFORE = "a"  # a word before others
+HELD = 64  # sentences of a shard that are split in both ways, for comparison
 LEFT_OUT = "the tokenizer drops letters that have no piece in its vocabulary"
-# Unicode has no white space above the ideographic space, and all characters would take a quarter of a second.
+# Unicode has no white space above the ideographic space; a test of all characters takes a quarter of a
+# second.
 WHITE = np.array([code for code in range(ord("\u3000") + 1) if chr(code).isspace()], dtype=np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Texts in pieces: what each word of them has."""
+    """Texts in pieces, with the number of pieces of each word."""
 
-    tokens: np.ndarray  # of all texts one after the other, (tokens,) int64
+    tokens: np.ndarray  # of all texts, concatenated, (tokens,) int64
     pieces: np.ndarray  # number of tokens of each word, (words,) int64
-    unfinished: np.ndarray  # the word ends inside a piece, which belongs to a later word, (words,) bool
-    lost: np.ndarray  # the tokenizer leaves out letters of the word, (words,) bool
+    unfinished: np.ndarray  # whether the word ends inside a piece of a later word, (words,) bool
+    lost: np.ndarray  # whether the tokenizer drops letters of the word, (words,) bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,10 @@ class SplitUp:
 
     placed: Placed
     lengths: np.ndarray  # words of each sentence, (sentences,) int64
-    joined: np.ndarray | None  # which words have no space before them; None where all but first ones have
+    joined: np.ndarray | None  # words without a space before them; None if only first words lack it
 
     def equals(self, other: SplitUp) -> bool:
-        """Return whether another has the same pieces of the same words, joined alike."""
+        """Return whether another object has the same pieces, words and joins."""
         ours, theirs = self.placed, other.placed
         same = (np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in Placed.__slots__)
         if self.joined is None or other.joined is None:
@@ -77,16 +78,16 @@ class SplitUp:
 
 
 def sample_of(sentences: pa.StringArray, most: int) -> pa.StringArray:
-    """Take sentences evenly from all, no more than so many."""
+    """Take at most `most` evenly spaced sentences."""
     places = np.arange(0, len(sentences), max(1, -(-len(sentences) // most)))
     return sentences.take(pa.array(places, pa.int64()))
 
 
 def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
-    """Tell which sentences could have more pieces than so many, without splitting them, (sentences,) bool.
+    """Return which sentences may have more than `most` pieces, without splitting them, (sentences,) bool.
 
-    A piece of ASCII text has a letter at least; twice as many leave room for what tokenizers add. Other
-    letters may fall into many pieces.
+    In ASCII text, every piece has at least one letter; a factor of two allows for what tokenizers add. Other
+    letters may be split into many pieces.
     """
     long = pc.utf8_length(sentences).to_numpy() * 2 > most
     is_long: np.ndarray = long | ~pc.string_is_ascii(sentences).to_numpy(zero_copy_only=False)
@@ -94,15 +95,16 @@ def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
 
 
 class Pieces:
-    """Brings sentences to a tokenizer's vocabulary; special tokens are never added.
+    """An encoder of sentences with a tokenizer's vocabulary; it never adds special tokens.
 
     Args:
-        leading_space: Whether a sentence begins with a space, as in the middle of a text.
-        white_space: Between words, `single` spaces, each of which belongs to the word after it. Or `kept` as
-            it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
-            the word before it. Or `all`, what stands before the first word and behind the last too.
-        writing: How tokens are written as natural text; None where they are given as they are.
-        inside: Whether sentences go on from a text: they are split behind a word and a space.
+        tokenizer: The tokenizer.
+        leading_space: Whether a sentence begins with a space, as inside a text.
+        white_space: `single`: one space between words, which belongs to the word after it. `kept`: as in the
+            text, with line breaks; needs a fast tokenizer. A piece of only white space then belongs to the
+            word before it. `all`: the same, also before the first word and after the last.
+        writing: Rules for writing tokens as natural text; None to keep them.
+        inside: Whether sentences continue a text; they are then split after a word and a space.
     """
 
     def __init__(
@@ -123,34 +125,34 @@ class Pieces:
         self.tokenizer = tokenizer
         self.leading_space, self._writing = leading_space or inside, writing
         self._before = BEFORE if inside else ""
-        self._inside = None if writing is None else replace(writing, capital=False)  # within a sentence
+        self._inside = None if writing is None else replace(writing, capital=False)  # inside a sentence
         self._white_space = white_space
         self._seen: dict[bytes, tuple[str, bool]] = {}
         self._chunks: dict[tuple[str, bool], tuple[np.ndarray, ...]] = {}
         self._left_out: dict[tuple[str, str], bool] = {}
-        self.incomplete: str | None = None  # the first word of which letters were left out
+        self.incomplete: str | None = None  # the first word with dropped letters
         self._by_chunk = white_space == "single" and self._by_backend
         if self._by_chunk:
             try:
                 self._by_chunk = self._chunks_are_apart(self._made_up())
-            except Exception:  # a tokenizer of few letters, without an unknown piece, refuses made-up words
+            except Exception:  # a tokenizer with few letters and no unknown piece refuses made-up words
                 self._by_chunk = False
 
     @property
     def rules(self) -> Writing | None:
-        """How tokens are written as natural text; None where they are given as they are."""
+        """Rules for writing tokens as natural text; None if tokens are kept."""
         return self._writing
 
     def writing(self, rules: Writing) -> Pieces:
-        """Return pieces of the same vocabulary, of sentences that are written as natural text."""
+        """Return an encoder with the same vocabulary for sentences written as natural text."""
         return Pieces(self.tokenizer, self.leading_space, self._white_space, rules, bool(self._before))
 
     def inside_text(self) -> Pieces:
-        """Return pieces of the same vocabulary, of sentences that go on from a text."""
+        """Return an encoder with the same vocabulary for sentences that continue a text."""
         return Pieces(self.tokenizer, self.leading_space, self._white_space, self._writing, inside=True)
 
     def of_text(self, sentences: Sequence[str], rules: Writing | None) -> list[int]:
-        """Split a text into pieces: sentences of tokens, which rules write as natural text."""
+        """Split a text into pieces; its sentences consist of tokens, which `rules` write as natural text."""
         texts = [rules.write(text)[0] if rules else without_boundaries(text) for text in sentences]
         gap = " " if rules is None or rules.spaces else ""
         text = (" " if self.leading_space else "") + gap.join(texts)
@@ -195,16 +197,16 @@ class Pieces:
         return SplitUp(placed, lengths, None if starts is None else _are_joined(texts, starts))
 
     def _chunks_are_apart(self, sample: pa.StringArray) -> bool:
-        """Return whether sentences show no difference if each chunk between spaces is split by itself.
+        """Return whether a sample splits the same if each chunk between spaces is split separately.
 
-        A tokenizer may split by what stands beyond a space: it is asked of made-up sentences, of words from
-        all over the vocabulary, of some of all sentences of a run, and of some of each shard.
+        A tokenizer may look beyond a space. Therefore this is checked on made-up sentences with words from
+        the whole vocabulary, on a sample of all sentences of a run, and on a sample of each shard.
         """
         whole, by_chunks = self._whole(sample), self._each_chunk_once(sample)
         return by_chunks is None or whole.equals(by_chunks)
 
     def _made_up(self) -> pa.StringArray:
-        """Make up sentences of words from all over the vocabulary, as far as they are split alone."""
+        """Make up sentences with words from the whole vocabulary that can be split separately."""
         drawn = " ".join(word for text in draw_texts(self.tokenizer, 200, 1) for word in text.split())
         words = [word for word in drawn.split() if not self._reaches_out(word)]
         texts = [" ".join(words[at : at + 8]) for at in range(0, len(words), 8)]
@@ -212,7 +214,7 @@ class Pieces:
         return pa.array([text for text in texts if text.strip()], pa.string())
 
     def _each_chunk_once(self, sentences: pa.StringArray) -> SplitUp | None:
-        """Do what `_whole` does, with each distinct chunk between spaces once; None where that cannot be."""
+        """Split like `_whole`, but each distinct chunk between spaces once; None if that is not possible."""
         if holds_other_gaps(sentences):
             return None
         split, lengths = words_and_lengths(sentences)
@@ -243,10 +245,10 @@ class Pieces:
         return SplitUp(Placed(*parts), lengths, joined)
 
     def _pieces_of_chunks(self, chunks: list[tuple[str, bool]]) -> list[tuple[np.ndarray, ...]]:
-        """Return the parts of `Placed` for each chunk; each chunk is split once in a run.
+        """Return the fields of `Placed` for each chunk; each chunk is split once in a run.
 
-        Chunks are words with nothing between them in the text, and whether they begin a sentence; all others
-        are split behind the word `BEFORE`, since a tokenizer may treat beginnings otherwise.
+        A chunk is words without a space between them, and whether it begins a sentence. All other chunks are
+        split after the word `BEFORE`, because a tokenizer may treat beginnings differently.
         """
         for is_first in (True, False):
             new = [text for text, first in chunks if first == is_first and (text, first) not in self._chunks]
@@ -274,15 +276,15 @@ class Pieces:
         return [self._chunks[chunk] for chunk in chunks]
 
     def _reaches_out(self, word: str) -> bool:
-        """Return whether some piece may begin within a word and end beyond it."""
+        """Return whether a piece may begin inside a word and end after it."""
         word = word.lower()
         return not self._firsts.isdisjoint(word) and any(part in word for part in self._reaching)
 
     @cached_property
     def _reaching(self) -> list[str]:
-        """Added tokens, which are found in a text before it is split, and what pieces have before a space.
+        """Added tokens, which are matched before a text is split, and letters before a space inside a piece.
 
-        In lower case: a text may be brought to it before added tokens are looked for.
+        They are in lower case, because a text may be lower-cased before added tokens are matched.
         """
         matches = (REACHES_OVER.search(piece) for piece in self.tokenizer.get_vocab())
         added = (token.content for token in self.tokenizer.added_tokens_decoder.values())
@@ -293,8 +295,8 @@ class Pieces:
         return {part[0] for part in self._reaching}
 
     def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
-        """Tell which sentences have more tokens than a model reads, if it has a limit, (sentences,) bool."""
-        if self._by_chunk:  # here are all sentences of a run
+        """Return which sentences have more tokens than the model's limit, if any, (sentences,) bool."""
+        if self._by_chunk:  # this call gets all sentences of a run
             self._by_chunk = self._chunks_are_apart(sample_of(sentences, 8 * HELD))
         is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
@@ -311,28 +313,28 @@ class Pieces:
 
     @cached_property
     def _n_before(self) -> int:
-        """Number of pieces of the word that sentences are split behind."""
+        """Number of pieces of the word before each sentence."""
         return len(pieces_of(self.tokenizer, [self._before])[0]) if self._before else 0
 
     def words_of_tokenizer(self, sentences: pa.StringArray) -> np.ndarray | None:
-        """Tell which word each piece belongs to as the tokenizer splits words: `taking.` is two for BERT's.
+        """Return the tokenizer's own word of each piece; BERT's tokenizer splits `taking.` into two words.
 
-        Numbers differ between the words of one sentence, (tokens,) int64, pieces in the order of `encode`;
-        None for a tokenizer that does not say, or does not part words at spaces.
+        (tokens,) int64, in the order of `encode`, with different numbers for the words of a sentence. None if
+        the tokenizer gives no words, or does not split at spaces.
         """
         if not self.parts_words:
             return None
         numbers: list[int] = []
         for encoding in self._encodings(self._texts(sentences)[0]):
-            # A piece of no word, a special token that the text spells out, is alone.
+            # A piece without a word, which is a special token in the text, is a word by itself.
             numbers += [-1 - i if word is None else word for i, word in enumerate(encoding.word_ids)]
         return np.array(numbers, dtype=np.int64)
 
     @cached_property
     def parts_words(self) -> bool:
-        """Whether the tokenizer itself parts words at spaces, before it makes pieces, and says so.
+        """Whether the tokenizer splits text at spaces before it makes pieces, and reports the words.
 
-        Where spaces become a mark and nothing is split (Gemma, Llama), all of a text is one word to it.
+        If spaces become a mark and nothing is split (Gemma, Llama), a whole text is one word for it.
         """
         if not self._by_backend:
             return False
@@ -341,7 +343,7 @@ class Pieces:
         return bool(words) and words[0] != words[-1]
 
     def texts(self, tokens: np.ndarray) -> list[str]:
-        r"""Spell pieces, each by itself; parts of a character as bytes, `\xc3` and `\x96` for *Ö*."""
+        r"""Return the text of each piece; parts of a character become bytes, `\xc3` and `\x96` for *Ö*."""
         texts = []
         for token in tokens.tolist():
             text = self.tokenizer.decode([token], clean_up_tokenization_spaces=False).strip()
@@ -351,9 +353,9 @@ class Pieces:
         return texts
 
     def _texts(self, sentences: pa.StringArray) -> tuple[list[str], np.ndarray, list[list[int]] | None]:
-        """Return sentences as they are split into pieces, and the number of words of each.
+        """Return the texts to split into pieces, and the number of words of each.
 
-        Where they are written as natural text, also where each word begins, with the space before it.
+        If they are written as natural text, also return where each word begins, including its space.
         """
         split, lengths = words_and_lengths(sentences)
         special = holds_other_gaps(sentences)
@@ -379,7 +381,7 @@ class Pieces:
 
     def _encodings(self, texts: Sequence[str]) -> list[Encoding | _Inside]:
         prefix = self._before + (" " if self.leading_space else "")
-        backend = self.tokenizer.backend_tokenizer  # its wrapper spends most of the time on copies
+        backend = self.tokenizer.backend_tokenizer  # the wrapper is slow because of copies
         backend.no_truncation()
         backend.no_padding()
         encodings = cast(
@@ -396,7 +398,7 @@ class Pieces:
         spans = np.array(
             [span for encoding in encodings for span in encoding.offsets], dtype=np.int64
         ).reshape(-1, 2)
-        # All texts end to end, a space before each: word n begins with white space n, or where it is said to.
+        # All texts, each after a space: word n begins at the n-th white space, or at the given start.
         joined = "".join(f" {text}" for text in texts)
         sizes = np.array([len(text) + 1 for text in texts])
         text_starts = np.cumsum(sizes) - sizes + (0 if self.leading_space else 1)
@@ -410,16 +412,16 @@ class Pieces:
         word_at = np.cumsum(begins) - 1
         base, holds = np.repeat(text_starts, counts), spans[:, 1] > spans[:, 0]
         first = np.minimum(base + spans[:, 0], len(joined) - 1)
-        # A piece may be a space that its tokenizer trimmed away: then its span is empty.
+        # If a tokenizer trims a space away, the span of its piece is empty.
         last = np.minimum(base + np.where(holds, spans[:, 1] - 1, spans[:, 0]), len(joined) - 1)
         places = np.arange(len(joined))
-        letter = np.maximum.accumulate(np.where(white, -1, places))[last]  # its last one
+        letter = np.maximum.accumulate(np.where(white, -1, places))[last]  # last letter up to the end
         has_letters = holds & (letter >= first)
         if self._white_space == "single":
             n_words = int(begins.sum())
             pieces = np.bincount(word_at[np.where(has_letters, letter, last)], minlength=n_words)
         else:
-            n_words = int(begins.sum()) - bool(white[-1])  # behind the last word of all may be more
+            n_words = int(begins.sum()) - bool(white[-1])  # white space may follow the last word
             pieces = _pieces_beside_white_space(word_at, white, base, spans, n_words)
         after = np.minimum.accumulate(np.where(white, len(joined), places)[::-1])[::-1]
         unfinished = np.zeros(n_words, dtype=np.bool_)
@@ -432,14 +434,15 @@ class Pieces:
         for offset in np.flatnonzero(~white & ~covered).tolist():
             word = int(word_at[offset])
             text = joined[heads[word] : heads[word + 1]].strip()
-            # Spans behind a letter that is left out are those of the letters before them.
+            # Spans after a dropped letter are those of the letters before them.
             lost[word] |= any(self._leaves_out(text, letter) for letter in dict.fromkeys(text))
         return Placed(tokens, pieces, unfinished, lost)
 
     def _leaves_out(self, word: str, letter: str) -> bool:
-        """Return whether a tokenizer has no piece for a letter of a word, and says nothing of it.
+        """Return whether a tokenizer silently drops a letter of a word, because it has no piece for it.
 
-        What its normaliser takes off, as accents and control characters, it was trained without.
+        Letters that its normaliser removes, such as accents and control characters, do not count: the model
+        was trained without them.
         """
         if (word, letter) not in self._left_out:
             without = word.replace(letter, "")
@@ -452,7 +455,7 @@ class Pieces:
         return self._left_out[word, letter]
 
     def _by_beginnings(self, texts: list[str], starts: list[list[int]] | None) -> Placed:
-        """Split texts one by one; a word has as many pieces as its text gains by it."""
+        """Split texts one by one; the pieces of a word are those that the text gains with the word."""
         prefix = self._before + (" " if self.leading_space else "")
         tokens: list[int] = []
         pieces: list[int] = []
@@ -469,7 +472,7 @@ class Pieces:
         return Placed(np.array(tokens, dtype=np.int64), counts, ends_inside, np.zeros_like(ends_inside))
 
     def _words_seen(self, placed: Placed) -> tuple[pa.StringArray, np.ndarray]:
-        """Spell each word from its pieces, and tell which hold an unknown one; each distinct word once."""
+        """Return the text of each word's pieces, and which words have an unknown piece."""
         tokens, pieces = placed.tokens, placed.pieces
         ids = tokens.astype(np.int32)
         offsets = (4 * np.concatenate(([0], np.cumsum(pieces)))).astype(np.int32)
@@ -481,7 +484,7 @@ class Pieces:
         for flags, mark in ((placed.lost, UNKNOWN), (placed.unfinished, UNFINISHED)):
             if flags.any():
                 marked = pc.binary_join_element_wise(seen, mark, "")
-                only = pc.equal(seen, pa.scalar(UNFINISHED))  # it has no piece at all
+                only = pc.equal(seen, pa.scalar(UNFINISHED))  # the word has no piece
                 seen = pc.if_else(pa.array(flags), pc.if_else(only, mark, marked), seen)
         return cast("pa.StringArray", seen), unknown | placed.lost
 
@@ -498,7 +501,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """What is left of an encoding behind the word that its text was split behind."""
+    """An encoding without the pieces of the word that was put before its text."""
 
     ids: list[int]
     offsets: list[tuple[int, int]]
@@ -506,7 +509,7 @@ class _Inside:
 
     @classmethod
     def of(cls, encoding: Encoding | _Inside, length: int) -> _Inside:
-        """Take off the pieces of the first characters; places count from behind these."""
+        """Remove the pieces of the first `length` characters, and count offsets from there."""
         n_pieces = next(
             (at for at, (_, end) in enumerate(encoding.offsets) if end > length), len(encoding.ids)
         )
@@ -515,7 +518,7 @@ class _Inside:
 
 
 def _repeat(values: list[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """Join the arrays of a list, each as often as it is named, in the order in which it is."""
+    """Concatenate arrays of a list in a given order, in which an array may be repeated."""
     sizes = np.array([len(array) for array in values])
     firsts, of_each = np.cumsum(sizes) - sizes, sizes[order]
     shift = np.repeat(firsts[order] - (np.cumsum(of_each) - of_each), of_each)
@@ -524,7 +527,7 @@ def _repeat(values: list[np.ndarray], order: np.ndarray) -> np.ndarray:
 
 
 def _are_joined(texts: list[str], starts: list[list[int]]) -> np.ndarray:
-    """Tell which words have no space before them, but for first words, (words,) bool."""
+    """Return which words, except first ones, have no space before them, (words,) bool."""
     places = ((text, begin) for text, begins in zip(texts, starts, strict=True) for begin in begins)
     return np.array([begin > 0 and text[begin] != " " for text, begin in places])
 
@@ -536,28 +539,28 @@ def _after_spaces(text: str) -> list[int]:
 def _pieces_beside_white_space(
     word_at: np.ndarray, white: np.ndarray, starts: np.ndarray, spans: np.ndarray, n_words: int
 ) -> np.ndarray:
-    """Count the pieces of each word where texts keep their white space, (words,).
+    """Count the pieces of each word in texts that keep their white space, (words,).
 
-    Of all texts end to end, a space before each, `word_at` is the word of each character and `white` whether
-    it is white space; `starts` is where the text of each piece begins, (pieces,); `spans` beginning and end
-    of each piece in its text, (pieces, 2).
+    The texts are concatenated, each after a space. For each character, `word_at` is its word, and `white`
+    whether it is white space. For each piece, `starts` is the start of its text, (pieces,), and `spans` its
+    start and end within the text, (pieces, 2).
     """
     last = starts + np.maximum(spans[:, 1] - 1, 0)
-    # Before the first word stands white space too, where a sentence begins with a space.
+    # White space also comes before the first word, if a sentence begins with a space.
     words = np.maximum(word_at[last] - white[last], word_at[starts])
     return np.bincount(np.minimum(words, n_words - 1), minlength=n_words)
 
 
 def holds_other_gaps(sentences: pa.StringArray) -> bool:
-    """Return whether anything but ordinary white space parts words of some sentence."""
+    """Return whether words of a sentence are separated by anything except ordinary white space."""
     pattern = f"{OTHER_SPACES.pattern[:-1]}{BOUNDARY}]"
     return bool(pc.any(pc.match_substring_regex(sentences, pattern), min_count=0).as_py())
 
 
 def _byte_letters() -> dict[str, int]:
-    """Return the byte of each letter of a vocabulary of bytes, as GPT-2 has it.
+    """Return the byte of each letter in a byte-level vocabulary like GPT-2's.
 
-    Printable bytes of Latin-1 are themselves; the others are letters from 256 on, in order.
+    Printable bytes of Latin-1 are themselves. The others are the letters from 256 on, in order.
     """
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in plain]
@@ -568,7 +571,7 @@ BYTE_LETTERS = _byte_letters()
 
 
 def _spelt_bytes(piece: str) -> str:
-    """Spell a piece of a vocabulary of bytes that is no whole text; other pieces stay."""
+    """Show the bytes of a byte-level piece that is not a whole text; return other pieces unchanged."""
     if not piece or not all(letter in BYTE_LETTERS for letter in piece) or piece.isascii():
         return piece
     text = bytes(BYTE_LETTERS[letter] for letter in piece).decode("utf-8", "backslashreplace")
@@ -576,6 +579,6 @@ def _spelt_bytes(piece: str) -> str:
 
 
 def some_word(pieces: Iterable[str]) -> str:
-    """Find a piece of letters alone, without the mark of a space; an empty text where there is none."""
+    """Find a piece of letters only, without its mark of a space; "" if there is none."""
     texts = (str(piece).strip("".join(SPACES)) for piece in pieces)
     return next((text for text in texts if text.isalpha()), "")

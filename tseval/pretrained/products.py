@@ -1,4 +1,4 @@
-"""How the products of a model of transformers are made."""
+"""Choice of matrix products for transformers models."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ModelProducts:
-    """How the products of a model are made: by the quicker library, and in its own type but for the logits.
+    """The products of a model: by the faster library, in the model's type, but with float32 logits.
 
-    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. On a CPU
-    its output matrix is kept once more, in the order in which the processor multiplies.
+    A bfloat16 model would round its logits to eight binary digits, and probable words would tie. On a CPU, a
+    second copy of the output matrix is stored in the order that the processor needs.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -35,16 +35,15 @@ class ModelProducts:
 
     @property
     def output(self) -> NarrowMatrix | None:
-        """The output matrix, if its numbers are narrow and a product of them gives float32 here."""
+        """The output matrix, if it has a narrow type and its product has float32 results on this device."""
         if self._matrix is None and self._output is not None:
             self._matrix = NarrowMatrix(self._output)
         return self._matrix
 
     def rerouted(self, whole: bool) -> AbstractContextManager[object]:
-        """Let all products inside be made so, whatever modules the model consists of.
+        """Compute all products in a with block in this way, whatever the model's modules are.
 
-        The `whole` model is meant with its output layer; of all other products a GPU makes what it would
-        anyway.
+        `whole` means that the model runs with its output layer. A GPU computes other products as usual.
         """
         if self._output is None or (self._device.type == "cuda" and not whole):
             return fast_products(self._device)

@@ -1,4 +1,4 @@
-"""A text that was read once, kept as keys and values of attention, for all sentences that go on from it."""
+"""A context text that is read once; its keys and values serve all sentences that continue it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tseval.pretrained.opened import Pretrained
 
 
-# Memory for what all rows of a batch keep of the text that they stand behind.
+# Memory for the text's keys and values in all rows of a batch.
 TEXT_BYTES = 384 * 2**20
 
 
 class ReadText:
-    """The tokens of a text, read by a model at the first use."""
+    """The tokens of a text, which a model reads at their first use."""
 
     def __init__(self, opened: Pretrained, tokens: Sequence[int]) -> None:
         self._opened, self._tokens = opened, list(tokens)
@@ -35,7 +35,7 @@ class ReadText:
 
     @property
     def n_new(self) -> int:
-        """Number of tokens read since this was called last: all of them once."""
+        """Number of tokens read since the last call: all of them at the first call, then 0."""
         n_new, self._counted = 0 if self._counted else self.n_tokens, True
         return n_new
 
@@ -55,7 +55,7 @@ class ReadText:
         return layers
 
     def cache_for(self, n_rows: int) -> DynamicCache:
-        """Return what the model keeps of the text, for so many rows that go on from it."""
+        """Return the text's keys and values for `n_rows` rows that continue it."""
         from transformers import DynamicCache  # noqa: PLC0415  optional, and heavy
 
         cache = DynamicCache()
@@ -64,17 +64,18 @@ class ReadText:
         return cache
 
     def before(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs of rows that go on from the text: all places of a row see all of it."""
+        """Return the inputs of rows that continue the text: all positions of a row attend to all of it."""
         ids = inputs["input_ids"]
         behind = {**inputs, "past_key_values": self.cache_for(len(ids)), "use_cache": True}
         if "position_ids" in inputs:
             behind["position_ids"] = inputs["position_ids"] + self.n_tokens
         if (mask := inputs.get("attention_mask")) is not None:
-            # A mask of four dimensions is added to the scores of attention, another one is 1 where to look.
+            # A mask of four dimensions is added to attention scores; other masks are 1 where attention is
+            # allowed.
             behind["attention_mask"] = nn.functional.pad(mask, (self.n_tokens, 0), value=int(mask.dim() == 2))
         return behind
 
     def batch_tokens(self, wanted: int, width: int) -> int:
-        """Return how many tokens to read at once in rows of this width, so that `TEXT_BYTES` suffice."""
+        """Return how many tokens to read at once in rows of `width`, within `TEXT_BYTES`."""
         row_bytes = sum(keys.nbytes + values.nbytes for keys, values in self._layers)
         return max(width, min(wanted, width * (TEXT_BYTES // max(1, row_bytes))))

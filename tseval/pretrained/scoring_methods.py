@@ -1,10 +1,10 @@
-"""Ways in which causal models of transformers can score sentences, and which of them a model allows.
+"""Methods for scoring with causal transformers models, and the choice of the fastest correct one.
 
-Every distinct beginning is read once: many of them share a row in which each attends to its own beginnings
-only, at the positions it has in its sentence. Not every architecture allows that: a mask may be ignored,
-positions may be counted in the row, and how a prefix is read may depend on how long its sentence is. So each
-model is held to its own plain forward pass, on made-up sentences that are as long as those of a run and fill
-more than one row as wide as there.
+Every distinct beginning is read once. Many of them share a row, in which each attends only to its own
+beginnings, at the positions that it has in its sentence. Not every architecture allows this: it may ignore
+the mask, count positions within the row, or read a prefix differently in a longer sentence. So each method is
+compared with the model's plain forward pass, on made-up sentences as long as those of a run, which fill more
+than one row of the width used there.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
     from tseval.pretrained.opened import Pretrained
 
-# No parts of words are needed besides the tokens themselves.
+# No word parts, only the tokens themselves.
 NO_PARTS = np.empty((0, 0), dtype=np.float32)
-# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
+# Contexts in a packed row. Wider rows repeat fewer paths, but attention grows with the square of the width.
 ROW_CONTEXTS = 128
-LENGTH = 24  # tokens of the longest sentence that is compared at first, as far as the model reads so many
+LENGTH = 24  # tokens of the longest sentence in the first comparison, or the model's limit
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way of scoring."""
+    """A scoring method."""
 
-    packed: bool  # many contexts share a row; otherwise one sentence a row, rows of equal length together
-    tiled_head: bool  # the output matrix is applied by us; otherwise the model's own logits are used
-    shared: bool = True  # what two sentences have in common is read once; otherwise each is read whole
-    behind: bool = False  # the text that sentences go on from is read once, and kept
+    packed: bool  # many contexts share a row; otherwise one sentence per row, in batches of equal length
+    tiled_head: bool  # tseval applies the output matrix in tiles; otherwise the model computes the logits
+    shared: bool = True  # common beginnings are read once; otherwise each sentence is read whole
+    behind: bool = False  # the text before sentences is read once and stored
 
     @property
     def name(self) -> str:
-        """For the manifest."""
+        """Description for the manifest."""
         apart = "rows of equal length" if self.shared else "each sentence whole"
         rows = "packed tree" if self.packed else apart
         text = " behind a text that is read once" if self.behind else ""
@@ -57,17 +57,17 @@ ALL_METHODS = tuple(
     for tiled in (True, False)
 )
 
-# Of sentences that go on from a text, which every row would hold otherwise.
+# For sentences after a text; otherwise, every row would contain the text.
 METHODS_BEHIND = tuple(replace(method, behind=True) for method in ALL_METHODS if method.shared)
 
 
-# Sentences, the long stem among them, that are read once more in a padded batch; fewer behind a text.
+# Sentences, including the first, that are read again in a padded batch; fewer after a text.
 NOISY, NOISY_BEHIND = 5, 2
-HEADS = 64  # hidden states whose logits are computed with the output matrix in tiles, and whole
+HEADS = 64  # hidden states on which the tiled output layer is compared with the whole one
 
 
 class ScoredCausally(Protocol):
-    """What is needed of a causal model: its parts, and a pass by a method."""
+    """The parts of a causal model that are needed here, and a pass with a given method."""
 
     opened: Pretrained
     starts: tuple[int, ...]
@@ -86,21 +86,23 @@ class ScoredCausally(Protocol):
 def choose_method(
     causal: ScoredCausally, methods: Sequence[Method], length: int, batch_tokens: int
 ) -> tuple[Method, str | None, np.ndarray]:
-    """Return the first method whose log-probabilities are those of the plain forward pass.
+    """Return the first method whose log-probabilities agree with the plain forward pass.
 
-    They may differ from it as much as it differs from itself between a padded batch and a single sentence.
+    The allowed difference is that between a padded batch and a single sentence in plain passes.
 
     Args:
+        causal: The model.
         methods: The methods to try, the fastest first.
-        length: Tokens of the longest sentence to compare, as far as the model reads so many.
+        length: Tokens of the longest sentence to compare, or the model's limit.
+        batch_tokens: Tokens to read at once.
 
     Returns:
-        The method, why it is not the fastest of these, if it is not, and in nats a token by how much the
-        model differs from itself, read in a padded batch or by that method.
+        The method; the reason if it is not the fastest; and the differences within the model, from a padded
+        batch and from the method, in nats per token.
     """
     around = max(1, len(causal.starts)) + (causal.end is not None)
     most = (causal.opened.longest or length + around) - around
-    # Behind a text a plain pass takes long, and how rows are filled was checked when the model was opened.
+    # After a text, a plain pass is slow, and the layout of rows was checked when the model was opened.
     row, noisy = min(ROW_CONTEXTS, batch_tokens), NOISY
     if methods[0].behind:
         row, noisy = 1, NOISY_BEHIND
@@ -113,9 +115,9 @@ def choose_method(
             f"the model computes numbers that are not finite in {causal.opened.dtype}.\n"
             "  Some models need a wider number format: try --model-args dtype=float32"
         )
-    noise = _noise(causal, sentences[:noisy], expected)  # of the model's own logits, which may be rounded
+    noise = _noise(causal, sentences[:noisy], expected)  # of the model's logits, which may be rounded
     dtype = causal.opened.rounded_to
-    half = len(sentences[0]) // 2  # up to where the second goes on in another way
+    half = len(sentences[0]) // 2  # the second sentence differs from here on
     if not within_noise(expected[0][:half] - expected[1][:half], noise, dtype):
         raise ModelError(
             "the model is not causal: its prediction of a word depends on the words after it.\n"
@@ -154,17 +156,17 @@ def _score(
             return causal.score_by(method, tokens, counts, batch_tokens)[0]
     except (MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception:  # a model that does not know masks or positions may raise anything
+    except Exception:  # a model without support for masks or positions may raise anything
         return None
 
 
 def _sentences(causal: ScoredCausally, longest: int, row: int) -> list[np.ndarray]:
-    """Return made-up sentences that part after few and after many tokens, and meet again.
+    """Return made-up sentences that differ after few or many tokens, and later agree again.
 
-    The second parts from the first half-way. The third has, behind another first token, the tokens of the
-    first at the same places. The others part after a quarter to a half, and every second one is half as
-    long. Together they fill more than one packed row, so that a wrong mask, a wrong position and a wrong path
-    all show.
+    The second differs from the first from the middle on. The third has another first token, and then the
+    tokens of the first at the same positions. The others differ after a quarter to a half, and every second
+    one is half as long. Together they fill more than one packed row, so that wrong masks, positions and paths
+    become visible.
     """
     ordinary = ordinary_tokens(causal.opened)
     draw = np.random.default_rng(0)
@@ -177,27 +179,27 @@ def _sentences(causal: ScoredCausally, longest: int, row: int) -> list[np.ndarra
     n_contexts = 2 * longest
     while n_contexts < 1.5 * max(row, 2 * longest):
         length = max(1, longest // (1 + len(sentences) % 2))
-        shared = int(draw.integers(length // 4, length // 2 + 1))  # no more: the plain pass reads it again
+        shared = int(draw.integers(length // 4, length // 2 + 1))  # not more: the plain pass reads it again
         sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, length - shared))))
         n_contexts += length - shared
     return sentences
 
 
 def _tiles_agree(causal: ScoredCausally, hidden: Tensor) -> bool:
-    """Return whether the tiled head gives what the whole softmax does, of the same states, in float32."""
+    """Return whether the tiled output layer agrees with the whole softmax on the same states, in float32."""
     with wide_logits(causal.opened.model):
         table = causal.opened.model.get_output_embeddings()(hidden).log_softmax(-1)
     rows = torch.arange(len(table), device=table.device)
-    # Tokens from all over the vocabulary.
+    # Tokens from the whole vocabulary.
     targets = rows * (table.shape[1] - 1) // max(1, len(table) - 1)
     tiled = causal.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
     return within_noise((tiled - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
 
 
 def _plain(causal: ScoredCausally, sentences: list[np.ndarray], padded: bool = False) -> list[np.ndarray]:
-    """Score sentences by the model's own forward pass; 0 for a first token that follows nothing.
+    """Score sentences with the model's plain forward pass; a first token without context gets 0.
 
-    Those of one length are read together; padded, all are, with a mask, and each has some padding.
+    Sentences of one length are read together. With `padded`, all are read together with a mask and padding.
     """
     opened, end = causal.opened, [] if causal.end is None else [causal.end]
     ids = [torch.tensor([*causal.starts, *sentence.tolist(), *end]) for sentence in sentences]
@@ -221,12 +223,12 @@ def _plain(causal: ScoredCausally, sentences: list[np.ndarray], padded: bool = F
 
 
 def _noise(causal: ScoredCausally, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
-    """Measure by how much a padded batch moves the plain forward pass, (tokens,); 0 if it is not read."""
+    """Measure how much a padded batch changes the plain forward pass, (tokens,); 0 if it fails."""
     try:
         padded = _plain(causal, sentences, padded=True)
     except (MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception:  # a model may know no masks
+    except Exception:  # a model may not support masks
         return np.zeros(1, dtype=np.float32)
     noise = np.abs(np.concatenate(padded) - np.concatenate(alone[: len(sentences)]))
     return noise if np.isfinite(noise).all() else np.zeros(1, dtype=np.float32)

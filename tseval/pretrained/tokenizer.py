@@ -1,9 +1,9 @@
-"""Tokenizers as their own files say: what a model is fed must be what it was trained on.
+"""Opening of tokenizers, with a check that they split text as their files say.
 
-transformers builds some tokenizers anew, from vocabulary and merges, and leaves out what else their files
-say (a normalizer, added tokens, how words are split). A file may hold what was of use in training alone
-(dropout), and a class of a folder's own code may change a text before the rest sees it. None of this raises
-an error, so every tokenizer is held to its file, and to itself, on made-up sentences when it is opened.
+transformers rebuilds some tokenizers from vocabulary and merges, and ignores other parts of their files (a
+normalizer, added tokens, the splitting of words). A file may also contain settings for training (dropout),
+and a folder's custom class may change a text first. None of this raises an error. So every opened tokenizer
+is compared with its file, and with a second run of itself, on made-up sentences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
-# What tokenizers part, join, drop or change, and rarely all in the same way.
+# Texts with features that tokenizers treat differently: they split, join, drop or change them.
 TEXTS = (
     "The Authors near the Guard laugh .",
     "the authors can't laugh, and I'VE said so: it's 12,345.67 (or $5) per-cent!",
@@ -32,17 +32,17 @@ TEXTS = (
     "Ελλάδα İstanbul Журнал 私は学生です。 नमस्ते 👩‍👩‍👧",
     "“quotes” ‘and’ — dashes … «others» \"plain\" 'ones' <s> </s>",
 )
-DRAWN, LENGTH = 12, 8  # more texts, of tokens from all over the vocabulary
-MOST_ADDED = 50  # tokens added to a vocabulary that are looked for within a text
+DRAWN, LENGTH = 12, 8  # additional texts of tokens from the whole vocabulary
+MOST_ADDED = 50  # added tokens that are tested inside a text
 
 
 def open_tokenizer(
     where: str, source: str, keywords: Mapping[str, Any]
 ) -> tuple[PreTrainedTokenizerBase, list[str]]:
-    """Open a tokenizer that gives the pieces that its file says, the same every time.
+    """Open a tokenizer that gives the pieces of its file, and the same pieces every time.
 
     Returns:
-        The tokenizer, and what a user is to know of it.
+        The tokenizer, and notes for users.
     """
     import transformers  # noqa: PLC0415  optional, and heavy
 
@@ -68,16 +68,16 @@ def open_tokenizer(
 
 
 def splits_by_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether the library `tokenizers` alone makes the pieces, and says where they stand.
+    """Return whether the library `tokenizers` alone makes the pieces, and gives their positions.
 
-    Of a class that is not one of transformers, any step may be its own.
+    A class from outside transformers may change any step.
     """
     known = ("transformers.models.", "transformers.tokenization")
     return bool(tokenizer.is_fast) and type(tokenizer).__module__.startswith(known)
 
 
 def form_read(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Say what text a model was trained on: `tokenised` if its vocabulary is of words, else `natural`."""
+    """Return the form of the training text: `tokenised` for a word-level vocabulary, else `natural`."""
     whole = tokenizer.is_fast and type(tokenizer.backend_tokenizer.model).__name__ == "WordLevel"
     return "tokenised" if whole else "natural"
 
@@ -91,7 +91,7 @@ def _find(source: str, name: str, places: Mapping[str, Any]) -> Path | None:
 
 
 def _refuse_own_code(where: str, source: str, places: Mapping[str, Any]) -> None:
-    """Refuse code that may not be run: transformers would take the class of its own that comes nearest."""
+    """Refuse custom code without permission, because transformers would use a similar class instead."""
     path = _find(source, "tokenizer_config.json", places)
     config = json.loads(path.read_text("utf-8")) if path else {}
     if "AutoTokenizer" in (config.get("auto_map") or {}):
@@ -102,7 +102,7 @@ def _refuse_own_code(where: str, source: str, places: Mapping[str, Any]) -> None
 
 
 def _drops_merges(backend: Tokenizer) -> bool:
-    """Take dropout out of a tokenizer; tell whether it had any."""
+    """Remove dropout from a tokenizer, and return whether it had any."""
     drops = bool(getattr(backend.model, "dropout", None))
     if drops:
         cast("Any", backend.model).dropout = None
@@ -110,26 +110,26 @@ def _drops_merges(backend: Tokenizer) -> bool:
 
 
 def draw_texts(tokenizer: PreTrainedTokenizerBase, n: int, length: int) -> list[str]:
-    """Make up texts of so many tokens from all over the vocabulary."""
+    """Make up `n` texts of `length` tokens from the whole vocabulary."""
     draw = np.random.default_rng(0)
     ids = draw.choice(len(tokenizer), (n, length)).tolist()
     return [tokenizer.decode(some, clean_up_tokenization_spaces=False) for some in ids]
 
 
 def pieces_of(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Split texts as the tokenizer itself does, special tokens left out."""
+    """Split texts with the tokenizer, without special tokens."""
     encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)
     return cast("list[list[int]]", encoded["input_ids"])
 
 
 def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, texts: list[str]) -> list[str]:
-    """Let a tokenizer give the pieces of its file, if it does not; say so."""
+    """Make a tokenizer give the pieces of its file; return a note if it did not."""
     from tokenizers import Tokenizer  # noqa: PLC0415  optional, and heavy
 
     file = Tokenizer.from_file(str(path))
     file.no_truncation()
     file.no_padding()
-    file.encode_special_tokens = tokenizer.backend_tokenizer.encode_special_tokens  # as its user has set it
+    file.encode_special_tokens = tokenizer.backend_tokenizer.encode_special_tokens  # as the user has set it
     _drops_merges(file)
     added = list(map(str, file.get_added_tokens_decoder().values()))[:MOST_ADDED]
     texts = [*texts, *(f"a {token} b{token}" for token in added)]
@@ -152,14 +152,16 @@ def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, tex
 
 
 def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]:
-    """Find the tokens that stand before every sentence, nearly always one.
+    """Find the tokens before every sentence, nearly always one.
 
     Args:
-        bos: `auto`, what began documents in training: what the tokenizer puts before a text by itself; else
-            its beginning of sequence if it has one, else its end of text if that stood between texts; of a
-            model for chats, whose mark of a turn is neither, the one that the base model's vocabulary has;
-            `tokenizer`, what it puts before a text by itself, if anything; `true`, its beginning of sequence,
-            which it must have; `false` or `none`, none; or tokens of its vocabulary, with spaces between.
+        tokenizer: The tokenizer.
+        bos: `auto`: the token before documents in training. That is the token that the tokenizer adds before
+            a text; if it adds none, its beginning of sequence; if it has none, its end of text if that
+            separated texts. For a chat model whose tokens mark turns, it is the one in the base model's
+            vocabulary. `tokenizer`: the token that the tokenizer adds, if any. `true`: its beginning of
+            sequence, which must exist. `false` or `none`: no token. Otherwise tokens of its vocabulary,
+            separated by spaces.
     """
     own = cast("int | None", tokenizer.bos_token_id)
     if bos == "auto":
@@ -187,7 +189,7 @@ def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]
 
 
 def find_end(tokenizer: PreTrainedTokenizerBase, eos: str) -> int | None:
-    """Find the token that is scored behind a sentence: with `eos=true` the end of sequence."""
+    """Return the token that is scored after a sentence: with `eos=true`, the end of sequence."""
     if eos == "false":
         return None
     if tokenizer.eos_token_id is None:
@@ -196,7 +198,7 @@ def find_end(tokenizer: PreTrainedTokenizerBase, eos: str) -> int | None:
 
 
 def _starts_of_documents(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """Find what began documents in training; see `find_starts`."""
+    """Find the token before documents in training; see `find_starts`."""
     put = tuple(special_tokens(tokenizer)[0])
     if put and not any(
         is_chat_mark(tokenizer, str(token)) for token in tokenizer.convert_ids_to_tokens(list(put))
@@ -207,16 +209,16 @@ def _starts_of_documents(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     return () if start is None else (start,)
 
 
-# How vocabularies of base models spell what stood between texts, or before them.
+# Tokens that separated or began texts in vocabularies of base models.
 SEPARATORS = ("<|endoftext|>", "<|begin_of_text|>", "<|end_of_text|>", "<s>", "</s>")
 CHAT = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
 
 
 def separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """Find the token that stood between training texts, and so before each of them: the end of text.
+    """Find the token that separated training texts, and so came before each of them: the end of text.
 
-    The end of sequence of a model for chats is none: it ends a turn, and a reply came after it. Then it is
-    the separator of the model that it was made of, if the vocabulary still has that.
+    In a chat model, the end of sequence ends a turn, and does not separate texts. Then the base model's
+    separator is used, if the vocabulary still has it.
     """
     marks = [str(token) for token in (tokenizer.eos_token, tokenizer.bos_token) if token is not None]
     if not marks:
@@ -229,25 +231,25 @@ def separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
 
 
 def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
-    """Return whether a chat template spells a token out, elsewhere than before the first turn alone."""
+    """Return whether a chat template uses a token anywhere except only before the first turn."""
     if not token or str(token) not in str(tokenizer.chat_template or ""):
         return False
     try:
         template = str(tokenizer.get_chat_template())
         known = json.dumps(tokenizer.special_tokens_map, default=str)
-    except Exception:  # several, of which none is the usual one
+    except Exception:  # there are several templates, and no default
         return True
     chat = rendered_chat(tokenizer.name_or_path, template, json.dumps(CHAT), known)
     return chat is None or chat.rfind(str(token)) != 0
 
 
 def spell_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str | None:
-    """Spell the tokens that stand before every sentence, spaces between them; None for none."""
+    """Return the text of the tokens before every sentence, separated by spaces; None if there are none."""
     return " ".join(map(str, tokenizer.convert_ids_to_tokens(list(starts)))) or None
 
 
 def why_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str | None:
-    """Say what `auto` put before every sentence, and why, where it is not the beginning of sequence."""
+    """Explain the choice of `auto`, if it is not the beginning of sequence; otherwise return None."""
     if [*starts] == [tokenizer.bos_token_id]:
         return None
     marks = (tokenizer.bos_token, tokenizer.eos_token)
@@ -263,16 +265,16 @@ def why_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str
 
 
 def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str:
-    """Say what stands before every sentence: `bos`, `eos`, `named` (any other tokens), or `none`."""
+    """Return the kind of tokens before every sentence: `bos`, `eos`, `named` (any others), or `none`."""
     kinds = {(tokenizer.eos_token_id,): "eos", (tokenizer.bos_token_id,): "bos", (): "none"}
     return kinds.get((*starts,), "named")
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str = "") -> tuple[list[int], list[int]]:
-    """Return the special tokens that a tokenizer puts before and after a text by itself.
+    """Return the special tokens that a tokenizer adds before and after a text.
 
-    One that makes nothing else of a letter is refused. Where nobody is named who asks, it is said to put
-    none.
+    A tokenizer that turns a letter into special tokens only is refused. If `who` is empty, it returns no
+    tokens instead.
     """
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids = cast("list[int]", encoded["input_ids"])

@@ -1,7 +1,7 @@
-"""A program that tries a tokenizer, or a template of chats, which a stranger may have written.
+"""A program that tries out an untrusted tokenizer or chat template.
 
-It runs with limits on memory and time (`tseval.pretrained.trials`), so it imports little. On standard input
-it reads one object of JSON, on standard output it writes the rendered chat, or nothing.
+It runs with limits on memory and time (`tseval.pretrained.trials`), so it imports little. It reads one JSON
+object from standard input, and writes the rendered chat, if any, to standard output.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TEXTS = (
     "a" * 200,
 )
 DRAWN, LENGTH = 12, 8
-MOST_GROWTH, MOST_MEMORY = 100, 500 * 10**6  # of one text; a letter becomes at most some dozen
+MOST_GROWTH, MOST_MEMORY = 100, 500 * 10**6  # of one text; a letter becomes some dozen pieces at most
 
 
 def try_tokenizer(path: str) -> None:
-    """Split a few texts, put tokens from all over the vocabulary together, and split what comes.
+    """Split a few texts, decode random tokens of the vocabulary, and split the result.
 
     Raises:
-        MemoryError: A text grows beyond all measure.
+        MemoryError: A text grows far too much.
     """
     from tokenizers import Tokenizer  # noqa: PLC0415 - not needed for templates
 
@@ -51,7 +51,7 @@ def try_tokenizer(path: str) -> None:
 
 
 def _memory() -> int:
-    """Return the bytes of memory that this process had at most; 0 where the system does not say."""
+    """Return the peak memory of this process in bytes; 0 if the system does not report it."""
     try:
         import resource  # noqa: PLC0415 - not on Windows
     except ImportError:
@@ -60,7 +60,7 @@ def _memory() -> int:
 
 
 def render_chat(template: str, messages: list[dict[str, str]], tokens: dict[str, str]) -> str:
-    """Render a template of chats as transformers does."""
+    """Render a chat template like transformers does."""
     from datetime import datetime  # noqa: PLC0415 - for templates alone
 
     from jinja2 import nodes  # noqa: PLC0415 - not needed for tokenizers
@@ -68,7 +68,7 @@ def render_chat(template: str, messages: list[dict[str, str]], tokens: dict[str,
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 - likewise
 
     class Generation(Extension):
-        """`{% generation %}`, which marks what a model wrote."""
+        """The tag `{% generation %}`, which marks the model's text."""
 
         tags = {"generation"}  # noqa: RUF012 - as Jinja has it
 

@@ -1,7 +1,7 @@
-"""Tokenizers and templates of chats are tried in a process of their own, with limits.
+"""Trials of tokenizers and chat templates in separate processes with limits.
 
-Their files are small programs: one can ask for all memory, or never end. What the process cannot do within
-its limits is refused; what it finds wrong otherwise is told by transformers.
+Their files are small programs, which may request all memory, or never end. A file that exceeds the limits in
+its process is refused. Other faults are reported by transformers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROGRAM = Path(__file__).with_name("tokenizer_trial.py")
-WRONG, LONGEST_CHAT = 4, 1_000_000  # exit code of a program that met an error; characters
+WRONG, LONGEST_CHAT = 4, 1_000_000  # exit code after an error in the program; characters
 _begun: dict[Path, subprocess.Popen[bytes]] = {}
-_lock = threading.Lock()  # models may be opened in several threads
+_lock = threading.Lock()  # several threads may open models
 
 
 @contextmanager
 def begun_trial(path: Path) -> Iterator[None]:
-    """Begin to try a tokenizer, while other things are imported; end the trial if nobody waits for it."""
+    """Start the trial of a tokenizer, to run during imports; stop it if nobody waits for it."""
     process = None
     with _lock:
         if path.is_file() and path not in _begun:
@@ -49,10 +49,10 @@ def begun_trial(path: Path) -> Iterator[None]:
 
 
 def hold_trial(where: str, path: Path) -> None:
-    """Wait for the end of a trial, begun or not.
+    """Wait for the end of a trial; start it if necessary.
 
     Raises:
-        LimitError: The tokenizer takes more memory or time than it may.
+        LimitError: The tokenizer exceeds the limits on memory or time.
     """
     with _lock:
         process = _begun.pop(path, None)
@@ -64,10 +64,10 @@ def hold_trial(where: str, path: Path) -> None:
 
 @lru_cache(maxsize=16)
 def rendered_chat(where: str, template: str, messages: str, tokens: str) -> str | None:
-    """Render a template of chats; messages and special tokens are given as JSON. None if it raises anything.
+    """Render a chat template, with messages and special tokens as JSON; None if the template raises an error.
 
     Raises:
-        LimitError: It takes more memory or time than it may.
+        LimitError: The template exceeds the limits on memory or time.
     """
     given = {"template": template, "messages": json.loads(messages), "tokens": json.loads(tokens)}
     return _ended(_start({**given, "characters": LONGEST_CHAT}), f"{where}: the chat template")

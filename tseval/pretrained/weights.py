@@ -1,4 +1,4 @@
-"""Weights in files held to the model that reads them: none is missing, and none is left over."""
+"""Loading of weights, with a check that none is missing or left over."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel
 
-# What wrappers put into names: torch.compile, DistributedDataParallel, FSDP, checkpointed activations.
+# Prefixes from wrappers: torch.compile, DistributedDataParallel, FSDP, checkpointed activations.
 WRAPPED = re.compile(r"^module\.|_orig_mod\.|_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
-DEPTH = 6  # wrappers that one name may have
-# Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
+DEPTH = 6  # most wrappers in one name
+# Weights that a model may ignore: heads, buffers in old files, parts that do not read text.
 ELSEWHERE = re.compile(
     r"pooler|inv_freq|position_ids$|relative_position_index|(attn|attention)\.(bias|masked_bias)$"
     r"|vision|visual|image|audio|speech|(^|\.)mtp"
@@ -25,10 +25,10 @@ ELSEWHERE = re.compile(
 def load_weights(
     head: Any, source: str, keywords: Mapping[str, object]
 ) -> tuple[PreTrainedModel, dict[str, set[str]]]:
-    """Load weights; where training wrapped the model, its names are read without what the wrappers added."""
+    """Load weights; if training wrapped the model, remove the wrappers' prefixes from the names."""
     model, info = head.from_pretrained(source, **keywords, output_loading_info=True)
     if info["missing_keys"] and any(WRAPPED.search(name) for name in info["unexpected_keys"]):
-        # Each entry takes one wrapper off a name; an empty group more makes it another entry.
+        # Each entry removes one prefix; additional empty groups make the entries different.
         mapping = {f"{WRAPPED.pattern}{'(?:)' * depth}": "" for depth in range(DEPTH)}
         model, info = head.from_pretrained(source, **keywords, key_mapping=mapping, output_loading_info=True)
     return model, info
@@ -37,7 +37,7 @@ def load_weights(
 def refuse_lacking(
     where: str, model: PreTrainedModel, missing: set[str], unexpected: Collection[str] = ()
 ) -> None:
-    """Refuse a model for which weights are missing; `unexpected` are names that its files hold instead."""
+    """Refuse a model with missing weights; `unexpected` are the names in its files instead."""
     if not missing:
         return
     advice = "Save the model with its language-model head."
@@ -54,7 +54,7 @@ def refuse_lacking(
 
 
 def refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -> None:
-    """Refuse a model whose files hold weights of its body that are not read: it would be another model."""
+    """Refuse a model if its files have unused weights of its body, because it would be another model."""
     prefix, parts = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     parts |= {"encoder": model, "decoder": model}
     left = [

@@ -1,8 +1,8 @@
-"""Texts that are longer than a model reads, in windows that overlap.
+"""Scoring of texts that are too long for a model, in overlapping windows.
 
-With N tokens in a window and a stride of M, windows begin at tokens 0, M, 2M, ... of the text, the start
-symbol counted. Each token is scored once, in the first window that holds it: there its context is the widest,
-N - M tokens at least. Nothing is put before a window but the text itself.
+With N tokens per window and a stride of M, windows begin at tokens 0, M, 2M, ... of the text, counting the
+start symbol. Each token is scored once, in the first window that contains it, where its context is the
+widest: at least N - M tokens. Nothing is added before a window.
 
 Source: the strided perplexity of transformers' documentation ("Perplexity of fixed-length models").
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_window(opened: Pretrained, window: int, stride: int) -> None:
-    """Refuse windows that the model does not read, and strides that leave tokens out."""
+    """Refuse windows that are too long for the model, and strides that would skip tokens."""
     if not 1 <= stride < window:
         raise ModelError(
             f"--stride {stride}: the stride must be smaller than the window of {window} tokens.\n"
@@ -42,7 +42,7 @@ def check_window(opened: Pretrained, window: int, stride: int) -> None:
 
 
 def card_of_windows(card: ModelCard, window: int, stride: int) -> ModelCard:
-    """Say on a card that texts are read in windows."""
+    """Record the windows in a card."""
     return replace(card, protocol={**card.protocol, "window": window, "stride": stride})
 
 
@@ -50,10 +50,10 @@ def card_of_windows(card: ModelCard, window: int, stride: int) -> ModelCard:
 def rows_before(
     opened: Pretrained, ids: Sequence[int], windows: tuple[int, int] | None
 ) -> Iterator[tuple[int, Tensor]]:
-    """Yield the log-probabilities of all words before the tokens of a text but the first, in order.
+    """Yield the log-probabilities of all words at each token of a text after the first, in order.
 
-    Yields the place of the first token that is meant, from 1, and (tokens, vocabulary) float32, a window at a
-    time; without windows all at once.
+    Each yield is the position of its first token, from 1, and (tokens, vocabulary) float32 for one window;
+    without windows, for the whole text.
     """
     window, stride = windows or (len(ids), len(ids))
     done = 1
@@ -75,10 +75,10 @@ def score_in_windows(
     parts: np.ndarray,
     windows: tuple[int, int],
 ) -> np.ndarray:
-    """Score the tokens of texts behind their start symbols, and parts of the vocabulary in the place of each.
+    """Score the tokens of texts after their start symbols, and parts of the vocabulary at each position.
 
     Returns:
-        (tokens, 1 + parts) float32, in nats; a first token that follows nothing has 0.
+        (tokens, 1 + parts) float32, in nats; a first token without context has 0.
     """
     found: list[np.ndarray] = []
     masks = torch.from_numpy(parts).bool()
