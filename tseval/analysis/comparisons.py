@@ -389,7 +389,7 @@ def against(
 def _accuracies(
     correct: NDArray[np.bool_], decidable: NDArray[np.bool_], row_of: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the accuracy of each seed on each row, (rows, seeds), NaN where nothing is decidable."""
+    """Return the accuracy of each seed on each row, (rows, seeds), NaN if nothing is decidable."""
     n_rows = int(row_of.max()) + 1
     n_items = np.bincount(row_of[decidable], minlength=n_rows)[:, None]
     right = [np.bincount(row_of[decidable], own[decidable], n_rows) for own in correct.T]

@@ -151,7 +151,7 @@ def _grouped(answers: Correctness) -> tuple[Correctness, list[tuple[NDArray[np.i
 
 
 def no_accuracy(name: str) -> RunError:
-    """Make the error that says that rated sentences have no accuracy."""
+    """Return the error for a run on rated sentences, which have no accuracy."""
     return RunError(
         f"{name} is a run on rated sentences, which has correlations with ratings but no accuracy.\n"
         "  To print the correlations: tseval table RUN, or tseval analyze ratings RUN"
@@ -161,7 +161,7 @@ def no_accuracy(name: str) -> RunError:
 def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
     """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`.
 
-    If the verdicts say what is half known, the column `n_half_known` is added.
+    If verdicts are marked as half known, the column `n_half_known` is added.
     """
     columns = {
         "n_items": ("correct", "size"),

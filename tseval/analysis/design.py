@@ -22,7 +22,7 @@ FEWEST_LEVELS = 5
 class Factors:
     """The lexicon entries of items, as whole numbers.
 
-    `codes` has the entry of each item, counted from 0, (items, factors); -1 where an item has none.
+    `codes` has the entry of each item, counted from 0, (items, factors); -1 if an item has none.
     """
 
     names: tuple[str, ...]

@@ -173,8 +173,8 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
 
     The variance is the sum of two: the variance between seeds divided by their number, and that of the items'
     means over seeds, clustered by entry. Both contain how seeds differ on single entries, so the interval is
-    rather too wide than too narrow. The quantiles of both are combined in proportion to their variances. The
-    degrees of freedom are those with this combined quantile.
+    rather too wide than too narrow. The squared quantiles of both are averaged, weighted by their variances.
+    The degrees of freedom are those with this quantile.
 
     Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k populations
     when the population variances are not equal", Sankhya 22.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tseval.writing import Form
 
 
-def evaluate(  # noqa: PLR0913 - all choices of a user
+def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     model: str | Path | LiveModel,
     suite: str | Path | Suite,
     *,
@@ -54,7 +54,7 @@ def evaluate(  # noqa: PLR0913 - all choices of a user
 ) -> Run:
     """Score every sentence of a suite and judge its contrasts.
 
-    An item with a sentence that is too long for the model is undecidable. To refuse such suites, call
+    An item with a sentence that is too long for the model is undecidable. To get an error instead, call
     `refuse_too_long` before.
 
     Args:

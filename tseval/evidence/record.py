@@ -124,7 +124,7 @@ def _at_last_words(lists: pa.ChunkedArray[Any], words: Words) -> pa.ChunkedArray
 def _with_first_tokens(
     table: pa.Table, look: NDArray[np.int64], starts: NDArray[np.int64], tokens: NDArray[np.int64]
 ) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Add the unscored first tokens, (sentences,); equal first words with different tokens differ."""
+    """Add unscored first tokens, (sentences,); with another token, an equal first word is another prefix."""
     look = look.copy()
     pairs = np.stack((look[starts], tokens), axis=1)
     look[starts] = look.max() + 1 + np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """Sets of symbols to compare after a prefix: are the right ones more probable than the wrong ones?"""
+    """Choices to make after a prefix: are the right symbols more probable than the wrong ones?"""
 
     symbols: tuple[str, ...]  # single words to compare; one may be the stop symbol of the text
-    # For each ask, which symbols are right (1), wrong (-1), and not compared (0), (asks, symbols).
+    # For each choice, which symbols are right (1), wrong (-1) and not compared (0), (choices, symbols).
     signs: NDArray[np.int8]
     # The right symbols must have more than this share of the probability of all compared symbols. If it is
     # None, the best right symbol must have a higher probability than the best wrong one.
@@ -45,7 +45,7 @@ class Asks:
         logarithm of `share`.
 
         Args:
-            which: The ask for each prefix, (prefixes,).
+            which: The choice after each prefix, (prefixes,).
             logprobs: Log-probabilities of all symbols after each prefix, in nats, (prefixes, symbols).
         """
         signs = self.signs[which]
@@ -62,7 +62,7 @@ class Asked:
     """All choices in the sentences of a suite."""
 
     asks: Asks
-    before: Sequence[NDArray[np.int32]]  # for each sentence, the ask before each word, -1 for none
+    before: Sequence[NDArray[np.int32]]  # for each sentence, the row of `asks` before each word, -1 for none
 
     def take(self, rows: Sequence[int]) -> Asked:
         """Return the choices of some of the sentences."""
@@ -80,7 +80,7 @@ class Choices(Question):
     alternatives: Asks
     item: NDArray[np.int64]  # the sentence's place in the case, ascending, (choices,)
     position: NDArray[np.int64]  # number of words before the choice, (choices,)
-    which: NDArray[np.int64]  # the ask, (choices,); the same after equal prefixes
+    which: NDArray[np.int64]  # the row of `alternatives`, (choices,); the same after equal prefixes
     features: pa.Table  # (choices, features)
     whole: bool = False  # True: a sentence gets one verdict, from its weakest choice
 
@@ -126,7 +126,7 @@ class Choices(Question):
         return []
 
     def hash_into(self, digest: hashlib._Hash) -> None:
-        """Add the asks, their places, and the features of each choice."""
+        """Add the compared symbols, their places, and the features of each choice."""
         columns = named_columns(self.features)
         kinds = [(name, str(column.type)) for name, column in columns]
         asks = self.alternatives

@@ -53,7 +53,7 @@ class Question(ABC):
     def describe(self) -> list[list[str]]:
         """Return the names of contrasts or predictions, in order, for the digest of a suite."""
 
-    def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most questions have no columns
+    def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most forms hold no columns of their own
         """Add the columns of the question to the digest of a suite."""
 
     def warnings(self) -> Iterator[tuple[str, str]]:
