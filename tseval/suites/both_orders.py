@@ -1,4 +1,4 @@
-"""Prompts for a model that answers questions: each pair of sentences is asked twice, in both orders."""
+"""Prompts for a model that answers questions: each pair of sentences is presented in both orders."""
 
 from __future__ import annotations
 

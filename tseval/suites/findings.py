@@ -1,4 +1,4 @@
-"""Findings of lint: what is wrong, where, and how severe it is."""
+"""Findings of lint: the problem, its place, and its severity."""
 
 from __future__ import annotations
 

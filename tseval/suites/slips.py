@@ -1,7 +1,7 @@
-"""Slips that authors of grammars make, and that leave every item readable: found in grammars alone.
+"""Slips of authors that leave every item readable; they can be found only in grammars.
 
-A slot that no sentence uses, the name of a slot without its braces, a word twice, a word run into the next, a
-letter of another script, labels the wrong way round, a final mark or a language that does not fit.
+Examples are unused slots, slot names without braces, doubled words, words that are run together, letters of
+another script, exchanged labels, and a final mark or language that does not fit.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A slip, and where it stands."""
+    """A slip and its place."""
 
     severity: Severity
     path: Path
     line: int | None
     message: str
-    counts: bool = True  # whether the command ends with status 1 for it
+    counts: bool = True  # whether the command exits with status 1 because of it
 
 
-# Final marks of languages that do not write a full stop.
+# Final marks of languages without a full stop.
 _FINAL_MARKS = {
     "hindi": "।", "nepali": "।", "bengali": "।", "japanese": "。", "chinese": "。", "armenian": "։",
     "amharic": "።", "urdu": "۔", "khmer": "។",
 }  # fmt: skip
-# Codes of countries that are taken for codes of languages.
+# Codes of countries that authors mistake for codes of languages.
 _COUNTRIES = {
     "jp": "japanese", "cn": "chinese", "kr": "korean", "gr": "greek", "cz": "czech", "ua": "ukrainian",
     "il": "hebrew", "ir": "persian", "dk": "danish", "se": "swedish",
@@ -54,8 +54,8 @@ _COUNTRIES = {
 _WRONG_NAMES = frozenset({"ungrammatical", "bad", "wrong", "unacceptable", "incorrect", "ill_formed"})
 _RIGHT_NAMES = frozenset({"grammatical", "good", "right", "acceptable", "correct", "well_formed"})
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
-_PHONETIC = "θβχ"  # Greek letters among the Latin ones of the IPA
-_UNSPACED = ("KHMER", "THAI", "LAO", "MYANMAR", "TIBETAN", "JAVANESE")  # U+200B parts words of these
+_PHONETIC = "θβχ"  # Greek letters that the IPA uses among Latin ones
+_UNSPACED = ("KHMER", "THAI", "LAO", "MYANMAR", "TIBETAN", "JAVANESE")  # U+200B separates words in these
 _QUOTES = '"“”„'
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
 _AGREEMENT = re.compile(r"(\w+)\s*\|\s*(agree|disagree)\(\s*(\w+)\s*[),]")
@@ -81,7 +81,7 @@ def slips_of(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Iterable[str]) -> Iterator[Slip]:
-    """Find the slips of a suite as a whole, with its words: its language, and its final mark."""
+    """Find the slips of a suite as a whole: its language and its final mark. `words` are its words."""
     languages = [(folder.path / SUITE_FILE, folder.line_of("language"), folder.language)]
     for grammar in grammars:
         if (language := grammar.document.text("language")) is not None:
@@ -111,7 +111,7 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
 
 
 def _is_latin(word: str) -> bool:
-    """Check whether a word is in Latin letters, as in a text that transliterates its language."""
+    """Check whether a word has Latin letters, as in a transliterated text."""
     return any(unicodedata.name(letter, "").startswith("LATIN") for letter in word)
 
 
@@ -124,7 +124,7 @@ def _slots_used(grammar: Grammar, label: str) -> set[str]:
 
 
 def _unused_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
-    """Find slots whose fillers change no sentence, where items repeat each other."""
+    """Find slots that no sentence uses, so that items repeat each other."""
     rows = list(zip(*(case.sentences[label].to_pylist() for label in case.labels), strict=True))
     used = {name for label in case.labels for name in _slots_used(grammar, label)}
     used |= {slot.repeated_by for slot in grammar.slots if slot.repeated_by is not None}
@@ -136,9 +136,9 @@ def _unused_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _slots_of_one_side(grammar: Grammar, case: Case) -> Iterator[Slip]:
-    """Find nouns that one sentence of a contrast has and the other has not.
+    """Find nouns in only one sentence of a contrast.
 
-    Other slots may hold what is wrong, such as another classifier.
+    Other slots may hold the error of the ungrammatical sentence, such as another classifier.
     """
     for contrast in case.contrasts:
         better, worse = (_slots_used(grammar, label) for label in (contrast.better, contrast.worse))
@@ -153,7 +153,7 @@ def _slots_of_one_side(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _reversed_labels(grammar: Grammar, case: Case) -> Iterator[Slip]:
-    """Find contrasts whose worse sentence is called the right one, or agrees where the other does not."""
+    """Find contrasts whose worse sentence is called right, or agrees when the better one does not."""
     for contrast in case.contrasts:
         better, worse = contrast.better, contrast.worse
         if better.casefold() in _WRONG_NAMES and worse.casefold() in _RIGHT_NAMES:
@@ -172,7 +172,7 @@ def _reversed_labels(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _one_word_in_two_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
-    """Find items in which two slots of one class hold the same entry: *the guard that the guard likes*."""
+    """Find items with the same word in two slots of one class: *the guard that the guard likes*."""
     used = {name for label in case.labels for name in _slots_used(grammar, label)}
     slots = [slot for slot in grammar.slots if slot.has_number and slot.repeat is None and slot.name in used]
     for place, slot in enumerate(slots):
@@ -192,7 +192,7 @@ def _one_word_in_two_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _differing(slot: Slot, earlier: Slot) -> str:
-    """Return the line of the front matter that lets a slot differ from another."""
+    """Return the front matter line that makes a slot differ from an earlier slot."""
     if slot.class_name != earlier.class_name:
         return f"where: {earlier.name}.lemma != {slot.name}.lemma"
     number = "" if slot.numbers > 1 else f", number: {getattr(slot.fillers[0], 'number', 'sing')}"
@@ -202,7 +202,7 @@ def _differing(slot: Slot, earlier: Slot) -> str:
 
 
 def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
-    """Find a linguist's star, quotes around a sentence, and comments, all of which are scored."""
+    """Find linguists' stars, quotes around a sentence, and comments: all of these are scored as words."""
     line, words = _line(grammar, label), text.split()
     if text[:1] in ("*", "?", "#"):
         message = f"the mark {text[0]!r} is scored as a word in {text!r}."
@@ -222,7 +222,7 @@ def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
 
 
 def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
-    """Find braces that are scored as words, and names of slots that are words of a sentence."""
+    """Find braces that are scored as words, and slot names that are words of a sentence."""
     line = _line(grammar, label)
     source = _source_line(grammar, label)
     names = [slot.name for slot in grammar.slots]
@@ -242,15 +242,15 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
 
 
 def _source_line(grammar: Grammar, label: str) -> str:
-    """Return the line of the file on which a sentence is written."""
+    """Return the line of the grammar file that has a sentence."""
     return composed(read_grammar_text(grammar.path).split("\n")[_line(grammar, label) - 1])
 
 
 def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterator[Slip]:
     """Find a word that appears twice in a row in every sentence.
 
-    In some only, it may be a pronoun behind an article of the same form. Some languages double words: so this
-    fails nothing.
+    If only some sentences have one, it may be a pronoun after an article of the same form. Some languages
+    double words, so this never fails a check.
     """
     doubled = [
         {word for word, after in pairwise(text.split()) if word == after and any(map(str.isalpha, word))}
@@ -264,7 +264,7 @@ def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterat
 
 
 def _attached_marks(grammar: Grammar, label: str, texts: Iterable[str]) -> Iterator[Slip]:
-    """Find a comma or the like at the end of a word: models of words do not know such a word."""
+    """Find words with an attached comma or semicolon: word-level models do not know them."""
     words = (word for text in texts for word in text.split()[:-1])
     marked_word = next(
         (word for word in words if len(word) > 1 and word[-1] in ",;" and word[-2].isalpha()), None
@@ -279,7 +279,7 @@ def _attached_marks(grammar: Grammar, label: str, texts: Iterable[str]) -> Itera
 
 
 def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
-    """Find pairs in which one sentence has a space inside a stretch of letters that both share."""
+    """Find pairs in which one sentence has a space inside a sequence of letters that both share."""
     for contrast in case.contrasts:
         pairs = zip(
             *(map(str, case.sentences[label].to_pylist()) for label in (contrast.better, contrast.worse)),
@@ -298,7 +298,7 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _together(first_text: str, second_text: str) -> str | None:
-    """Return a word that another sentence writes as two, if letters on both sides of the space are shared."""
+    """Return a word that the other sentence splits in two, if both share the letters around the space."""
     if len(first_text.split()) == len(second_text.split()):
         return None
     letters = [text.replace(" ", "") for text in (first_text, second_text)]
@@ -315,7 +315,7 @@ def _together(first_text: str, second_text: str) -> str | None:
 
 
 def _starts(text: str) -> dict[int, str]:
-    """Return the words of a text by where they start, spaces not counted."""
+    """Return the words of a text by their start position, not counting spaces."""
     starts, place = {}, 0
     for word in text.split():
         starts[place] = word
@@ -324,7 +324,7 @@ def _starts(text: str) -> dict[int, str]:
 
 
 def _odd_letters(grammar: Grammar, texts: dict[str, list[str]]) -> Iterator[Slip]:
-    """Find words with a character that cannot be seen, or with letters of two alphabets, once each."""
+    """Find words with an invisible character or with letters of two alphabets, each once."""
     warned: set[str] = set()
     for label, column in texts.items():
         for word in dict.fromkeys(word for text in column for word in text.split()):
@@ -358,7 +358,7 @@ def _why_odd(word: str) -> str | None:
 
 
 def _place_of(grammar: Grammar, word: str, line: int) -> tuple[Path, int]:
-    """Return where a word is written: in the lexicon, else in its sentence."""
+    """Return the place of a word in the lexicon; if it is not there, the place of its sentence."""
     if grammar.lexicon is not None:
         for words in grammar.lexicon.classes.values():
             for entry in words:

@@ -1,4 +1,4 @@
-"""Starter suites: a working example of each language, which an author changes into a suite of their own.
+"""Starter suites: a working example for each language, which authors change into their own suite.
 
 Each folder of `starter_suites/` holds a suite: `grammar.jinja`, `lexicon.yaml` and `suite.yaml`.
 """
@@ -11,7 +11,7 @@ from tseval.errors import SuiteError, suggest
 from tseval.writing import language_of
 
 _FOLDER = Path(__file__).parent / "starter_suites"
-# Codes of ISO 639-2 and 639-3. Those of ISO 639-1 are known to the rules of writing.
+# Codes of ISO 639-2 and 639-3. The rules of writing know those of ISO 639-1.
 _CODES = {
     "ara": "arabic", "arb": "arabic", "deu": "german", "eng": "english", "ger": "german", "hin": "hindi",
     "jpn": "japanese", "rus": "russian", "tur": "turkish",
@@ -24,7 +24,7 @@ def starter_languages() -> list[str]:
 
 
 def starter_language(name: str) -> str:
-    """Return the language that a name or an ISO code means (`German`, `de`, `deu`, `de-AT`)."""
+    """Return the language of a name or ISO code (`German`, `de`, `deu`, `de-AT`)."""
     code = name.strip().casefold()
     main = code.replace("_", "-").partition("-")[0]
     language = _CODES.get(main) or language_of(code) or language_of(main) or code
@@ -39,7 +39,7 @@ def starter_language(name: str) -> str:
 
 
 def starter_files(language: str, case: str) -> dict[str, str]:
-    """Return the files of a starter suite, with the grammar under the name of the case."""
+    """Return the files of a starter suite; the grammar file is named after the case."""
     texts = {
         name: (_FOLDER / language / name).read_text("utf-8")
         for name in ("grammar.jinja", "lexicon.yaml", "suite.yaml")

@@ -1,4 +1,4 @@
-"""Lists of verbs in two forms, singular and plural, which `SUITE:inflection` compares in every context."""
+"""Lists of verbs with a singular and a plural form; `SUITE:inflection` compares them in every context."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LEXICONS = Path(__file__).parent / "lexicons"
 ENGLISH = LEXICONS / "english_verbs.csv"
 UNIMORPH = "unimorph:"
 SING, PLUR, COUNT = "sing", "plur", "count"
-# What a message says to do about a table.
+# The advice in messages about a table.
 _TABLE = f"Write a table with the columns {SING},{PLUR}: one verb in each row, such as laughs,laugh."
-# A present third person of UniMorph, where the suite's own verbs do not say which forms are meant.
+# Needed and allowed tags of UniMorph, if the suite's own verbs do not decide: present third person.
 _DEFAULT = ({"V", "3", "PRS"}, {"IND", "ACT", "POS", "FIN", "NOM", "IPFV"})
 _SINGULAR, _PLURAL = "SG", "PL"
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A lemma: its form after a singular subject, and after a plural one; `count`, 0 where nobody counted."""
+    """A verb: its singular form, its plural form, and its count (0 if it was not counted)."""
 
     sing: str
     plur: str
@@ -39,7 +39,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class VerbLexicon:
-    """Verbs in two forms; no two have the same forms.
+    """A list of verbs; no two verbs have the same forms.
 
     `name` is for messages: a path, or `english`.
     """
@@ -49,7 +49,7 @@ class VerbLexicon:
 
     @classmethod
     def from_rows(cls, rows: Iterable[str], name: str = "the list in the run") -> VerbLexicon:
-        """Return the list that a manifest holds."""
+        """Return the list from a manifest."""
         verbs = []
         for row in rows:
             cells = row.split()
@@ -62,12 +62,12 @@ class VerbLexicon:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The list as a manifest holds it: `laughs laugh 732`."""
+        """The list in the form for a manifest: `laughs laugh 732`."""
         return tuple(f"{verb.sing} {verb.plur} {verb.count}" for verb in self.verbs)
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
-        """Both forms of every verb, the singular one first."""
+        """Both forms of every verb, the singular first."""
         return frozenset((verb.sing, verb.plur) for verb in self.verbs)
 
 
@@ -77,8 +77,8 @@ def open_lexicon(spec: str | Path | None, published: Sequence[tuple[str, str]]) 
     Args:
         spec: Path of a table with the columns `sing` and `plur` (and perhaps `count`), `unimorph:FILE`, or
             None for the English list that comes with tseval.
-        published: Forms of the suite's own verbs, the singular one first: in a table of UniMorph they say
-            which tags are meant.
+        published: Forms of the suite's own verbs, the singular first. In a UniMorph table they determine the
+            relevant tags.
     """
     if spec is None:
         return read_verbs(ENGLISH, "english")
@@ -95,12 +95,12 @@ def open_lexicon(spec: str | Path | None, published: Sequence[tuple[str, str]]) 
 
 @cache
 def english_pairs() -> frozenset[tuple[str, str]]:
-    """Return the forms of the English verbs that come with tseval, the singular one first."""
+    """Return the forms of the English verbs that come with tseval, the singular first."""
     return read_verbs(ENGLISH, "english").pairs
 
 
 def read_verbs(path: Path, name: str | None = None) -> VerbLexicon:
-    """Read a table of verbs, `.csv` or `.tsv`; refuse one that names no two forms."""
+    """Read a table of verbs, `.csv` or `.tsv`; refuse a verb without two different forms."""
     _check_file(path)
     place, names, rows = open_table(path)
     for column in (SING, PLUR):
@@ -166,12 +166,12 @@ def _held(path: Path, verbs: Iterable[Verb]) -> tuple[Verb, ...]:
 
 
 def read_unimorph_verbs(path: Path, published: Sequence[tuple[str, str]]) -> VerbLexicon:
-    """Read the verbs of a table of UniMorph: lemma, form and tags, with tabs between.
+    """Read the verbs of a UniMorph table: lemma, form and tags, separated by tabs.
 
-    Two forms of a lemma belong together if their tags differ in number alone. Which tags are meant, the
-    suite's own verbs say: those of most of them that the table has. If it has none of them, it is the present
-    of the third person (`V;3;PRS`, with no tag besides but `IND`, `ACT`, `POS`, `FIN` and `IPFV`). If a lemma
-    has no plural with these tags, as in English, its plural is the infinitive (`NFIN`) that is one word.
+    Two forms of a lemma are a pair if their tags differ only in number. The suite's own verbs determine the
+    tags: those of most of its verbs that are in the table. If the table has none of them, the tags are the
+    present of the third person (`V;3;PRS`; otherwise only `IND`, `ACT`, `POS`, `FIN`, `NOM` and `IPFV`). If a
+    lemma has no plural form with any tags, as in English, its plural is the infinitive (`NFIN`) of one word.
     """
     _check_file(path)
     forms: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
@@ -203,7 +203,7 @@ def read_unimorph_verbs(path: Path, published: Sequence[tuple[str, str]]) -> Ver
 def _tags_of(
     forms: Mapping[str, Sequence[tuple[str, frozenset[str]]]], published: Sequence[tuple[str, str]]
 ) -> frozenset[str] | None:
-    """Return the tags, without the number, that most of the suite's verbs have; None if it has none."""
+    """Return the tags, without number, of most of the suite's verbs; None if the table has none of them."""
     wanted = set(published)
     if not wanted:
         return None
@@ -226,7 +226,7 @@ def _tags_of(
 def _pair_of(
     listed: Sequence[tuple[str, frozenset[str]]], chosen: frozenset[str] | None
 ) -> tuple[str, str] | None:
-    """Return the two forms of a lemma, or None if it has no two that differ."""
+    """Return the two forms of a lemma, or None if it has no two different forms."""
 
     def are_meant(tags: frozenset[str]) -> bool:
         if chosen is not None:

@@ -1,8 +1,8 @@
-"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`).
+"""Views: other questions about the pairs of a suite, each as a new suite (`SUITE:METHOD`).
 
-The papers on agreement ask classifiers for the number of a verb or for a judgement, and ask after every
-word how sure a model is. Each question is again a choice between two sentences with one prefix, so every
-model that scores sentences can answer it, and every table can be made from the run.
+In papers on agreement, classifiers predict the number of a verb or judge a sentence, and models are tested
+after every word. Here each question is a choice between two sentences with one prefix. So every model that
+scores sentences can answer it, and every table can be made from the run.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ if TYPE_CHECKING:
 
 
 NUMBER = "number"
-_OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars say the number of each noun
+_OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars state the number of each noun
 
 
 def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
     """Return the number, `sing` or `plur`, that the critical word of every item should have.
 
-    A feature `number` says it. Otherwise it is the number of the noun that the word agrees with: of features
-    such as `subject_number` the one on which the choice between its right and its wrong form depends. The
-    digest of a suite covers its features, so that adding `number` to a published suite would make another
-    suite of it.
+    A feature `number` states it. Otherwise it is the number of the noun that the word agrees with: the one
+    feature such as `subject_number` that determines the right form. (The digest of a suite covers its
+    features, so adding `number` to a published suite would change the suite.)
     """
     if NUMBER in case.features.column_names:
         stated: list[Any] = case.features[NUMBER].to_pylist()
@@ -66,7 +65,7 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _chosen_by(numbers: Sequence[str], forms: Sequence[tuple[str, str]]) -> bool:
-    """Return whether numbers choose between two forms: each is right with one number only."""
+    """Return whether the numbers determine the right form: each form is right with one number only."""
     right: dict[tuple[str, str], str] = {}
     for (better, worse), number in zip(forms, numbers, strict=True):
         if number not in EXAMPLE_NUMBERS or right.setdefault((better, worse), number) != number:
@@ -76,16 +75,16 @@ def _chosen_by(numbers: Sequence[str], forms: Sequence[tuple[str, str]]) -> bool
 
 RIGHT, WRONG = "right", "wrong"
 SHOWN, ITEM = "shown", "item"
-# What a classifier says of a prefix: words that no text holds.
+# The answers of a classifier: words that occur in no text.
 NUMBER_WORDS = {SINGULAR: "<singular>", PLURAL: "<plural>"}
 JUDGEMENTS = ("<grammatical>", "<ungrammatical>")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two sentences of an item, and what is known of it."""
+    """The two sentences of an item, and what is known about it."""
 
-    better: list[str]  # its words
+    better: list[str]  # words of the better sentence
     worse: list[str]
     critical: int  # position of the first word that differs, from 0
     number: str | None = None  # `sing` or `plur`, if the view needs it
@@ -102,7 +101,7 @@ class Pair:
         return (singular, plural) if self.number == SINGULAR else (plural, singular)
 
 
-# A choice of the last word: what stands before it, the right one and the wrong one, and features.
+# A choice of the last word: the words before it, the right and the wrong word, and features.
 LastWord = tuple[Sequence[str], tuple[str, str], tuple[Feature, ...]]
 
 
@@ -129,15 +128,15 @@ def _profile(pair: Pair, _: bool) -> Iterator[LastWord]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A method that applies to any pair."""
+    """A method for any suite of pairs."""
 
-    title: str  # what it asks
-    ask: Callable[[Pair, bool], Iterator[LastWord]]  # about one item; a coin is thrown for each
-    features: tuple[str, ...] = ()  # what a question adds to the features of its item
-    needs_number: bool = False  # the case must say the number of the subject
-    whole: bool = False  # sentences are shown to their end, not up to the critical word
-    twice: bool = False  # each item has two questions
-    by_coin: bool = False  # a coin chooses the question
+    title: str  # name of the question
+    ask: Callable[[Pair, bool], Iterator[LastWord]]  # makes the questions of an item; bool: a coin toss
+    features: tuple[str, ...] = ()  # features that a question adds to those of its item
+    needs_number: bool = False  # whether the case must state the number of the subject
+    whole: bool = False  # whether sentences are whole, not only up to the critical word
+    twice: bool = False  # whether each item has two questions
+    by_coin: bool = False  # whether a coin toss chooses the question
 
 
 VIEWS = {
@@ -153,7 +152,7 @@ VIEWS = {
 }
 
 
-# Not a question about each pair, but about all verbs of a list (`tseval.suites.all_verbs`).
+# Not a view: it compares all verbs of a list in each context (`tseval.suites.all_verbs`).
 INFLECTION = "inflection"
 METHODS = (*VIEWS, INFLECTION)
 
@@ -162,21 +161,21 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
     """Return a suite with another question about every item.
 
     Args:
-        suite: Its cases have one contrast of two labels. Where none says the number that a verb should have,
-            it is that of the noun on which the form of the critical word depends.
-        method: One of `VIEWS`. `number`: singular or plural, after the words before the critical one, the
-            first that differs. `judgement`: grammatical or not, after a whole sentence, one of the item's
-            two; `judgement_both`: after each of them. `profile`: the right or the wrong form, after every
-            beginning of the sentence up to the critical word; `number_profile`: singular or plural there.
-        seed: Of the choice which of its two versions `judgement` shows of an item.
-        leave_out: Leave out cases that compare more than two sentences, where there are others.
+        suite: Its cases have one contrast of two labels. If no feature states the number of the verb, it is
+            the number of the noun that determines the form of the critical word.
+        method: One of `VIEWS`. `number`: singular or plural, after the words before the critical word (the
+            first that differs). `judgement`: grammatical or not, after one whole sentence of the item;
+            `judgement_both`: after each of the two. `profile`: the right or the wrong form, after every
+            prefix of the sentence up to the critical word; `number_profile`: singular or plural, after each.
+        seed: Seed for the sentence of each item that `judgement` shows.
+        leave_out: Leave out cases that compare more than two sentences, if there are other cases.
 
     Returns:
-        The same cases with the labels `right` and `wrong`, and `left_out` of those that are not asked. An
-        item keeps its number; in a profile it has as many rows as there are words before the critical one,
-        judged as both it has two. `seed` is the one given, where it decided anything. New features:
-        `ending`, always 1; `shown` (`grammatical`, `ungrammatical`) of a judgement; `position` (words read)
-        and `word` (the last of them) in a profile. They take the place of features of these names.
+        The same cases with the labels `right` and `wrong`; `left_out` names the cases that are left out.
+        Items keep their numbers. In a profile an item has one row for each word before the critical word,
+        with `judgement_both` two rows. `seed` is set only if it had an effect. New features replace features
+        with the same name: `ending`, always 1; for judgements `shown` (`grammatical`, `ungrammatical`); in
+        profiles `position` (number of words read) and `word` (the last of them).
     """
     pairs = [case for case in suite.cases if len(case.contrasts) == 1]
     viewed = pairs if leave_out and pairs else suite.cases
@@ -197,14 +196,14 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
 
 
 class ViewedSuite(OpenedSuite):
-    """A suite with another method on the same items."""
+    """A suite with the question of a view about each item."""
 
     def __init__(self, suite: OpenedSuite, method: str) -> None:
         self.suite = suite
         self.method = method
 
     def load(self, selection: Selection) -> Suite:
-        """Load the suite, and ask the question of the view about every item."""
+        """Load the suite and apply the view to every item."""
         suite = self.suite.load(selection)
         return view_suite(suite, self.method, selection.seed, leave_out=not selection.cases)
 
@@ -230,7 +229,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
     others = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
     features = dict(zip(others.column_names, others.columns, strict=True))
     entries = take_rows(case.entries, rows)
-    if view.twice and not entries.num_columns:  # the two about one pair always share something
+    if view.twice and not entries.num_columns:  # two questions about one pair are dependent
         entries = pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
     return replace(
         case,
@@ -246,7 +245,7 @@ def pairs_of(case: Case, terminator: str | None = None, *, whole: bool = False) 
     """Yield the two sentences of every item, each with the terminator if they are shown whole.
 
     Raises:
-        SuiteError: The case has no pairs, or the sentences of an item do not differ behind their first word.
+        SuiteError: The case has no pairs, or the sentences of an item do not differ after their first word.
     """
     if len(case.contrasts) != 1:
         what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
@@ -278,5 +277,5 @@ def pairs_of(case: Case, terminator: str | None = None, *, whole: bool = False) 
 
 
 def _coin(seed: int, case: str, item: int | None) -> bool:
-    """Throw a coin for an item; it falls alike on every machine, whichever other items there are."""
+    """Toss a coin for an item; the result is the same on every machine and for any selection of items."""
     return bool(hashlib.sha256(f"{seed} {case} {item}".encode()).digest()[0] & 1)

@@ -1,6 +1,6 @@
-"""Lists of words, which distinguish English words from others, and languages from each other.
+"""Lists of words, which distinguish English words from other words, and languages from each other.
 
-They are those of pyspellchecker: frequent words of films' subtitles, held to spelling dictionaries.
+They come from pyspellchecker: frequent words of film subtitles, checked with spelling dictionaries.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _LISTS = {
     "russian": "ru", "latvian": "lv", "basque": "eu", "persian": "fa", "arabic": "ar",
 }  # fmt: skip
 _LETTERS = re.compile(r"[^\W\d_]+")
-# How many of a suite's words a language has to know, and how many more than English, to be the likely one.
+# A language is likely if it knows this share of a suite's words, and this much more than English does.
 _KNOWN, _MORE = 0.6, 0.2
 
 
 @cache
 def word_list(code: str) -> Collection[str]:
-    """Return the words of a language, in small letters."""
+    """Return the words of a language, in lower case."""
     try:
         from spellchecker import SpellChecker  # noqa: PLC0415 - only lint needs it
-    except ImportError:  # an environment that is older than this check: capital letters alone tell
+    except ImportError:  # an older environment without this package: only capital letters count then
         return frozenset()
     return SpellChecker(language=code).word_frequency.dictionary.keys()
 
 
 def likely_language(words: Collection[str]) -> str | None:
-    """Name the language that most words are of, if that is plain and not English.
+    """Return the language of most words, if it is clear and not English.
 
     >>> likely_language(["heute", "schläft", "der", "Lehrer"]), likely_language(["the", "pilot", "laughs"])
     ('german', None)
@@ -51,12 +51,12 @@ def likely_language(words: Collection[str]) -> str | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, letters alone."""
+    """Return the words of a text as sequences of letters."""
     return _LETTERS.findall(text)
 
 
 def not_english(text: str) -> str | None:
-    """Return the first word of a text that is in no list of English words, but for acronyms."""
+    """Return the first word of a text that is not in the list of English words; acronyms are ignored."""
     english = word_list("en")
     unknown = (word for word in words_of(text) if not word.isupper() and word.lower() not in english)
     return next(unknown, None) if english else None

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def write_items(
     blocks: Iterable[Case], format_: str, out: IO[bytes], labels: Sequence[str] | None = None
 ) -> None:
-    """Write items as they come; a large case may come in several blocks.
+    """Write items block by block; a large case may have several blocks.
 
-    `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages;
-    `jsonl` one object per item; `parquet` a column for every label and feature. Given the `labels` of all
-    cases, `tsv` begins with a header and has a column for each, which is empty where a case lacks it.
+    `tsv` holds the case, then the sentences in label order; for formal languages also the features. `jsonl`
+    holds one object per item, `parquet` a column for every label and feature. If `labels` of all cases are
+    given, `tsv` has a header and a column for each label, which is empty if a case lacks it.
     """
     as_text = (case.as_text() for case in blocks)
     if format_ == "tsv":
@@ -33,7 +33,7 @@ def write_items(
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes], labels: Sequence[str] | None) -> None:
     for place, case in enumerate(blocks):
-        asks = case.question.asks() is not None  # strings of a formal language say little by themselves
+        asks = case.question.asks() is not None  # strings of a formal language need their features
         if labels is not None and place == 0:
             names = ["case", *labels, *(case.features.column_names if asks else ())]
             out.write("\t".join(names).encode() + b"\n")
@@ -49,7 +49,7 @@ def _write_tsv(blocks: Iterable[Case], out: IO[bytes], labels: Sequence[str] | N
                 columns.append(pc.binary_join_element_wise(name, values, "="))
         columns[-1] = pc.binary_join_element_wise(columns[-1], "", "\n")
         lines = pc.binary_join_element_wise(case.name, *columns, "\t")
-        # The rows of a text column lie one after the other in memory: that is the file.
+        # The rows of a text column are adjacent in memory, in the format of the file.
         _, offsets, texts = lines.buffers()
         if texts is not None:
             out.write(memoryview(texts)[: np.frombuffer(offsets, dtype=np.int32)[case.n_items]])
@@ -75,5 +75,5 @@ def _write_parquet(blocks: Iterable[Case], out: IO[bytes]) -> None:
         for table in (case.sentences, case.features):
             columns |= {name: table.column(name) for name in table.column_names}
         tables.append(pa.table(columns))
-    # Cases differ in their features, so the columns are known only when all have been seen.
+    # Cases have different features, so the columns are known only after all cases.
     pq.write_table(pa.concat_tables(tables, promote_options="permissive"), out)

@@ -1,4 +1,4 @@
-"""How the sentences of a suite are written: the rules of its language, and what ends a sentence."""
+"""How the sentences of a suite are written: the rules of its language, and its final mark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def terminator_of(spec: str | Path) -> str | None:
-    """Return what ends the sentences of a suite when they are scored; those of data keep their end."""
+    """Return the terminator that scoring adds to the sentences of a suite; None for data and languages."""
     if isinstance(spec, str) and names_language(spec):
         return None
     path, _ = locate_suite(spec)
@@ -26,7 +26,7 @@ def terminator_of(spec: str | Path) -> str | None:
 
 
 def writing_of(spec: str | Path) -> tuple[Writing, str | None]:
-    """Read the rules by which the tokens of a suite of grammars are written, and what ends its sentences."""
+    """Return the rules for writing the tokens of a suite of grammars, and its terminator."""
     path, _ = locate_suite(spec)
     from tseval.suites.grammar.folders import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
