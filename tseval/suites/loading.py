@@ -36,9 +36,8 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     """Load all items of a suite, or some of them; only these are expanded.
 
     Args:
-        spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), path of a folder of
-            grammars or of one `.jinja` file, or path of a file or a folder of data. A final `:METHOD`
-            chooses another task on the items (`tseval.suites.views`) or one method of a data set
+        spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), or path of data or
+            grammars (a file or a folder). A final `:METHOD` chooses another task on the items (`tseval.suites.views`) or one method of a data set
             (`blimp:one_prefix`).
         cases: Names of the cases to load, or one name; empty for all cases.
         limit: Load the first `limit` items of each case.

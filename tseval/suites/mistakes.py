@@ -1,7 +1,7 @@
 """Find mistakes in the sentences of a case that change what its items measure.
 
-The checks are the same for grammars and data: a sentence that is good in one item and bad in another, an
-invisible difference, two marks at the end of a sentence, brackets that are scored as words.
+The checks are the same for grammars and data. They find sentences that are good in one item and bad in
+another, invisible differences, double final marks, and brackets that are scored as words.
 
 `tseval run` checks every suite, so the checks are fast: they search whole columns first, and look at single
 sentences only if the column search has a match.
@@ -26,8 +26,8 @@ Severity = Literal["error", "warning", "note"]
 # A mistake before its place in a file is known: its severity, the label of its sentences, and the message.
 Found = tuple[Severity, str, str]
 
-# Marks that end a sentence: Latin, Chinese and Japanese, Arabic and Urdu, Devanagari, Ethiopic, Armenian,
-# Burmese, Khmer, Tibetan, the question mark of Greek, and those that are two or three in one.
+# Final marks of Chinese and Japanese, Arabic and Urdu, Devanagari, Ethiopic, Armenian, Burmese, Khmer and
+# Tibetan; the question mark of Greek. The second line: characters that combine several Latin marks.
 OTHER_ENDS = (
     *("。", "！", "？", "．", "｡", "؟", "۔", "।", "॥", "።", "։", "။", "។", "།", "༎", "\u037e"),
     *("…", "‼", "⁇", "⁈", "⁉"),

@@ -1,7 +1,7 @@
 """Slips of authors that leave every item readable; they can be found only in grammars.
 
-Examples are unused slots, slot names without braces, doubled words, words that are run together, letters of
-another script, exchanged labels, and a final mark or language that does not fit.
+Examples are unused slots, slot names without braces, doubled words, missing spaces and exchanged labels.
+Other examples are letters of another script, and a final mark or language that does not fit.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
     """Read a text once, so that errors appear before hours of parsing.
 
     The text is running text or tokenised. A tokenised text has one sentence per line with spaces between
-    words, or is a treebank in CoNLL-U (`.conllu`), of which only the words are used. `.gz` files are
+    words. It may be a treebank in CoNLL-U (`.conllu`): then only its words are used. `.gz` files are
     decompressed.
     """
     if _is_treebank(path) and not tokenised:

@@ -83,7 +83,8 @@ def _of_table(path: Path) -> Iterator[DataItem]:
 
 
 # Cells of a line of `generated.gold`: pattern with both numbers, original sentence, version, position of the
-# form, part of speech, features, form, wrong form, lemma, start of the pattern, its first tag, its words.
+# form, part of speech, features, form, wrong form and lemma. The last three cells are the start of the
+# pattern, its first tag, and its words.
 _CELLS = 12
 _TYPES = {True: "original", False: "generated"}  # True: the version is the original sentence
 

@@ -35,9 +35,9 @@ def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
 
     `ratings` maps raters to ratings, for each sentence. The standard error is s/√k for k ratings, NaN for
     k = 1. If the same people rated all sentences, each person's mean is subtracted first, because it shifts
-    all sentence means equally. s² is then, on average over sentences, the interaction mean square of a
-    two-way analysis of variance. If different people rated each sentence, differences between raters are
-    noise and remain.
+    all sentence means equally. Averaged over sentences, s² is then the interaction mean square of a two-way
+    analysis of variance. If different people rated each sentence, differences between raters are noise and
+    remain.
 
     Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
     Psychological Bulletin 86(2): with 1 - mean(s.e.²) / variance of the means, case 1 and case 3.

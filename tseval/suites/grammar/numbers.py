@@ -30,7 +30,7 @@ def number_problems(grammar: Grammar) -> Iterator[Problem]:
 
 def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
     """Find a number in which all nouns of a slot have a form, but which no item uses."""
-    # Jinja makes one constant of a list or a table of texts.
+    # Jinja turns a list or a table of texts into one constant.
     constants = (repr(constant.value) for tree in code for constant in tree.find_all(nodes.Const))
     values = {word for text in constants for word in re.findall(r"\w+", text)}
     values |= {attribute.attr for tree in code for attribute in tree.find_all(nodes.Getattr)}
