@@ -233,7 +233,7 @@ def differences(
             on, single rows first and in order. Each row of a set counts once.
 
     Returns:
-        For each pair, one difference for each set; None if both models decide no item of one of its rows.
+        For each pair, one difference for each set; None if a row of the set has no item that both can decide.
     """
     factors, row_of, sets = rows
     found: dict[tuple[str, str], list[Difference | None]] = {pair: [] for pair in pairs}

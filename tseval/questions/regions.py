@@ -64,7 +64,7 @@ class Prediction:
 
 
 def with_all(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
-    """Add to several predictions their conjunction (Hu et al. 2020, section 3)."""
+    """Add the conjunction of all predictions, if there are several (Hu et al. 2020, section 3)."""
     if len(predictions) == 1:
         return tuple(predictions)
     every = " & ".join(f"[{prediction.formula}]" for prediction in predictions)
@@ -354,7 +354,7 @@ class Regions(Question):
                         yield from self._unequal(prediction, part)
 
     def _unequal(self, prediction: Prediction, comparison: Operation) -> Iterator[tuple[str, str]]:
-        """Yield a warning if the two sides have different numbers of words, less subtracted regions."""
+        """Yield a warning if sides have different numbers of words (subtracted regions count as negative)."""
         regions = list(dict.fromkeys(part for part in parts_of(comparison) if isinstance(part, Region)))
         if len(regions) < 2:  # a region against a number
             return
