@@ -17,6 +17,7 @@ from tseval.boards import About, Checked, Entry, sources
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.report.columns import column_of
+from tseval.report.numbers import format_n_eff
 from tseval.report.published import BUNDLED_BOARDS, bundled_boards
 from tseval.runs import read_run
 from tseval.suites import load_suite
@@ -115,6 +116,24 @@ def test_pages_are_the_same_where_scores_of_many_models_are_read_again(root, mon
         assert call("board", "build", root / "board", "-o", root / f"site-{most}").returncode == 0
         pages.append({path.name: path.read_bytes() for path in (root / f"site-{most}").rglob("*.html")})
     assert pages[0] == pages[1]
+
+
+def test_each_model_has_its_own_effective_sample_size_and_many_models_have_none(tmp_path, monkeypatch):
+    board = BUNDLED_BOARDS / "public"
+    rows = json.loads(call("table", board, "--format", "json").stdout)["rows"]
+    for most, has_sizes in ((8, True), (2, False)):  # the board has three models
+        monkeypatch.setattr("tseval.web.board_site.MOST_INLINE", most)
+        assert call("board", "build", board, "-o", tmp_path / f"{most}").returncode == 0
+        page = (tmp_path / f"{most}" / "index.html").read_text("utf-8")
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+        for place, model in enumerate(data["models"]):
+            expected = []
+            for row in (row for row in rows if row["model"] == model):
+                n_eff = format_n_eff(row["n_eff"], fixed=bool(row["fixed"]))
+                size = f", {n_eff} eff. items" if has_sizes and row["clusters"] else ""
+                expected.append(f"{row['n_items']:,} items{size}")
+            shown = [items if isinstance(items, str) else items[place] for items in data["items"][:19]]
+            assert shown == expected
 
 
 def test_what_is_no_page_of_ours_is_left_alone(root):

@@ -1,4 +1,4 @@
-"""What each model answered, item by item."""
+"""The verdicts on a model's answers, item by item."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What one model answered, item by item, in the order of the suite, (verdicts,).
+    """The verdicts on one model, in the order of the suite, (verdicts,).
 
-    `better` and `worse` are the scores of what should be better and worse, in nats; not a number where
-    nothing was compared.
+    `better` and `worse` are the scores of the better and the worse sentence, in nats. They are NaN if nothing
+    was compared.
     """
 
     case: pa.StringArray
@@ -35,12 +35,12 @@ class Verdicts:
     tie: NDArray[np.bool_]
     undecidable: NDArray[np.bool_]
     half_known: NDArray[np.bool_]
-    contexts: tuple[str, ...] = ()  # of each, the number of its context; empty where there are none
-    chosen: NDArray[np.int64] | None = None  # how often better and worse were chosen, (verdicts, 2)
+    contexts: tuple[str, ...] = ()  # the number of each verdict's context; empty without contexts
+    chosen: NDArray[np.int64] | None = None  # choices of better and worse, (verdicts, 2)
 
     @classmethod
     def of(cls, table: pa.Table, *, in_context: bool = False) -> Verdicts:
-        """Return the answers in verdicts, as `tseval.verdicts.judge` gives them; scores may be left out."""
+        """Read verdicts from a table of `tseval.verdicts.judge`, with or without scores."""
         unknown = np.broadcast_to(np.nan, len(table))
         better, worse = (
             table[name].to_numpy() if name in table.column_names else unknown
@@ -58,16 +58,16 @@ class Verdicts:
         )  # fmt: skip
 
     def margins(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the score of what should be better less that of what should be worse, in nats."""
+        """Return the score of the better sentence minus the score of the worse one, in nats."""
         return self.better[indices] - self.worse[indices]
 
     def scored_text(self, index: int, text: str) -> str:
-        """Return a sentence of one as it stands among the scored sentences of a run."""
+        """Return a sentence of a verdict in the form of the run's scored sentences."""
         return f"{self.contexts[index]}{IN_CONTEXT}{text}" if self.contexts else text
 
     def answer(self, index: int) -> tuple[str, float | None]:
-        """Return the outcome of one, and the margin in nats, if anything was compared."""
-        if self.chosen is not None:  # counts of choices, which are no log-probabilities
+        """Return the outcome of a verdict, and the margin in nats, if scores were compared."""
+        if self.chosen is not None:  # the scores are counts of choices, not log-probabilities
             outcome = "right" if self.correct[index] else "wrong"
             decided = BY_ORDER if self.tie[index] else outcome
             return NO_ANSWER if self.undecidable[index] else decided, None

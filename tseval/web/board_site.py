@@ -48,7 +48,7 @@ GENERATOR = '<meta name="generator" content="tseval">'
 
 
 def claim_site(site: Path) -> None:
-    """Check that a page may be written into a folder, and make the folder."""
+    """Check that tseval may write a page into a folder, and create the folder."""
     index = site / "index.html"
     try:
         if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
@@ -72,9 +72,9 @@ def _is_ours(page: Path) -> bool:
 
 @suites_shared()
 def build_board(board: str, site: Path) -> Path:
-    """Write the page of a board, and one for each entry that has evidence; give the page.
+    """Write the page of a board and a page for each entry with evidence, and return the board's page.
 
-    The folder is new, empty, or that of an earlier page, which is replaced.
+    The folder must be new or empty, or contain an earlier page, which is replaced.
     """
     bundled = not Path(board).exists() and board in bundled_boards()
     folder = BUNDLED_BOARDS / board if bundled else Path(board)
@@ -90,7 +90,7 @@ def _build(board: str, folder: Path, site: Path) -> Path:
     lacking = None
     if definition is not None and not definition.published and lacks_evidence(folder):
         lacking = first_line(not_shipped(folder)).removesuffix(".")
-    # Means over seeds have no items to look at, so the page is of the entries, and shows the means besides.
+    # Means over seeds have no items, so the page shows the entries, and the means in an extra table.
     of_seeds = definition is not None and bool(definition.seeds) and lacking is None
     sources = open_sources([board], items=of_seeds)
     about = topic_of(
@@ -133,13 +133,13 @@ def _build(board: str, folder: Path, site: Path) -> Path:
     return site / "index.html"
 
 
-MOST_INLINE = 8  # models, of which all that can be asked stands on one page
-MOST_PAIRED = 50  # models, of which each pair is tested; of more, a command tests a pair when it is wanted
+MOST_INLINE = 8  # largest number of models whose data are all on one page
+MOST_PAIRED = 50  # with more models, the page has the command that tests a pair
 PAIRS = "pairs"
 
 
 def _write_site(site: Path, texts: Mapping[str, str]) -> None:
-    """Write the files of a site, the page last, and remove pages of entries that are no longer there."""
+    """Write the files of a site, the main page last, and remove pages of entries that no longer exist."""
     for name in texts:
         path = site / name
         if path.suffix == ".html" and path.exists() and not _is_ours(path):
@@ -158,7 +158,7 @@ def _write_site(site: Path, texts: Mapping[str, str]) -> None:
 
 
 def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
-    """Return what stands where an entry was: under another name, or before it was retracted."""
+    """Return the pages at old addresses of renamed and retracted entries."""
     pages = {}
     for entry in readable_entries(entry_folders(folder)):
         retracted = about.retracted.get(entry.name)
@@ -169,7 +169,7 @@ def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
 
 
 def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
-    """Write the pages of several boards, and one that leads to each."""
+    """Write the pages of several boards, and a page with links to them."""
     claim_site(site)
     listed = []
     for board in boards:
@@ -184,7 +184,7 @@ def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
 
 
 def _with_standing(model: ModelFacts, table: Table, index: int, about: PageTopic) -> ModelFacts:
-    """Return a model with what a page of its own says: where it stands, and how it is cited."""
+    """Return a model with the facts on its own page: its rank and its citation."""
     mean, standing = table.means[-1], {}
     if (known := mean.estimates[index]) is not None:
         ends = format_interval((known.low, known.high))

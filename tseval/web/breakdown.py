@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 MOST_VALUES = 8
-# Of a value of a feature: its name, the number of its items, and how each model does on them.
+# A value of a feature: its name, the number of its items, and each model's result on them.
 Part = tuple[str, int, list["Estimate | None"]]
 
 
 def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
-    """Return every row by each feature that splits it into a few parts."""
+    """Split every row by each feature that has a few values."""
     names = [name for name in verdicts.column_names
              if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()

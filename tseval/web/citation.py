@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 def bibtex(
     name: str, title: str, source: str | None, note: str, more: Mapping[str, str | None] | None = None
 ) -> str:
-    """Return a BibTeX entry for the numbers of a page; `more` are fields, those that are known."""
+    """Return a BibTeX entry for the numbers of a page. `more` has further fields, if known."""
     fields = {"title": title, "howpublished": "tseval, targeted syntactic evaluation", "note": note}
     if source and source != title:
         fields["note"] = f"{note}. Source: {source}"
     fields |= {field: text for field, text in (more or {}).items() if text}
     url = fields.pop("url", None)
-    # BibTeX counts braces even where LaTeX does not.
+    # BibTeX also counts braces that LaTeX ignores.
     braced = {field: latex(text.replace("{", "(").replace("}", ")")) for field, text in fields.items()}
     lines = [f"  {field} = {{{text}}}," for field, text in braced.items()]
     if url is not None:

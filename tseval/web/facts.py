@@ -1,4 +1,4 @@
-"""What a page says of a model: where it comes from, and how far its numbers were checked."""
+"""The facts about a model on a page: its source, and which checks its numbers passed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BADGES: dict[Badge, str] = {
     "rescored": "the model scored a random share of the sentences again",
     "re-run": "the model scored all sentences again",
 }
-# What levels of verification (`tseval.verifying.levels`) are shown as, the lowest first.
+# The badge of each level of verification (`tseval.verifying.levels`), the lowest first.
 _SHOWN: dict[str, Badge] = {
     "published": "published", "whole": "reported", "recomputed": "recomputed", "plausible": "recomputed",
     "rescored": "rescored", "rerun": "re-run",
@@ -32,9 +32,9 @@ _SHOWN: dict[str, Badge] = {
 class ModelFacts:
     """A model of a page.
 
-    No badge says how far it was checked on a page of one's own runs. `where` names it in commands; `items`
-    are shown in a file, under names that begin so. `opened` has the options that open the model, as a shell
-    reads them; `flags` say what looks implausible in its evidence.
+    On a page of the user's own runs, there is no badge. `where` is the model's name in commands. `items` is
+    the file with its items, and the beginning of their addresses. `opened` has the options that open the
+    model, quoted for a shell. `flags` describe what is implausible in its evidence.
     """
 
     heading: str
@@ -53,14 +53,14 @@ class ModelFacts:
 
     @property
     def link(self) -> str | None:
-        """Begin the address of its items of a row, whose number follows."""
+        """Return the beginning of the address of a row's items; the row's number follows."""
         return None if self.items is None else f"{self.items[0]}#{self.items[1]}r"
 
 
 def facts_of(
     column: Column, entry: Entry | None, where: str | None, *, on_a_board: bool, seeds: str | None = None
 ) -> ModelFacts:
-    """Return what is known of a model, and on a board how far its numbers were checked."""
+    """Return the facts about a model and, on a board, the checks that its numbers passed."""
     facts = {"Parameters": column.parameters, "Validation perplexity": column.perplexity}
     checked = None
     if entry is not None:
@@ -77,7 +77,7 @@ def facts_of(
             "On": about.date,
             "Contact": about.contact,
         }
-        levels = list(_SHOWN)  # of equal checks the last
+        levels = list(_SHOWN)  # of equal checks, the last one
         checked = max(reversed(entry.checks), key=lambda check: levels.index(check.level), default=None)
     badge: Badge = "published" if column.published else "reported"
     if checked is not None:

@@ -1,4 +1,4 @@
-"""What programs read of a board: its accuracies, and a feed of its entries."""
+"""Files of a board for programs: its accuracies, and a feed of its entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEED = "feed.xml"
 
 
 def feed_files(folder: Path, about: PageTopic) -> dict[str, str]:
-    """Return what programs read of a board, and the feed of its entries, the newest first."""
+    """Return a board's files for programs: its accuracies, and the feed of its entries (newest first)."""
     if not (folder / ACCURACIES).is_file():
         return {}
     text = read_bytes(folder / ACCURACIES, "document_bytes").decode()
@@ -46,5 +46,5 @@ def feed_files(folder: Path, about: PageTopic) -> dict[str, str]:
 
 
 def _as_in_mail(date: str) -> str:
-    """Return a day as feeds write it (RFC 822)."""
+    """Return a date in the format of feeds (RFC 822)."""
     return format_datetime(datetime.fromisoformat(date).replace(tzinfo=UTC))

@@ -1,6 +1,6 @@
-"""All items of the rows of a page, compressed within the page; its script decodes a row when it is opened.
+"""Compress all items of a page's rows into the page; its script decodes a row when the user opens it.
 
-The sentences of a row are a block that models share, and what a model makes of them is a block of its own.
+Each row has a block with its sentences, which models share, and a block with the answers of each model.
 A block is JSON, compressed by zlib, in base64. It is the content of an element `template`, which a browser
 neither shows nor runs; `page.js` reads it.
 """
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from tseval.web.answers import Verdicts
     from tseval.writing import Writing
 
-# Characters of blocks that a page may have. With more, blocks have no surprisals of words, which take most.
+# Most characters of a page's blocks. With more, surprisals of words, the longest part, are left out.
 MOST_CHARACTERS = 8_000_000
-# Before a word of the text of a sentence. `plain` leaves no such character in the words themselves.
+# Marks before a word in the text of a sentence. `plain` removes these characters from the words.
 GAP, NO_GAP, DIFFERS = " ", "\x1f", "\x02"
 OUTCOMES = {"right": "r", "wrong": "w", "tie": "t", UNDECIDABLE: "u", HALF_KNOWN_OUTCOME: "h", BY_ORDER: "o",
             NO_ANSWER: "n"}  # fmt: skip
 
 
 class SuiteSentences:
-    """The sentences that verdicts are about, by the place of a verdict.
+    """The sentences of verdicts.
 
     Attributes:
-        labels: Of each verdict, labels of its sentences, the better one first.
-        sentences: Of each verdict, its sentences, as models are given them.
+        labels: For each verdict, the labels of its sentences, the better one first.
+        sentences: For each verdict, its sentences, in the form that models read.
     """
 
     def __init__(self, suite: Suite, verdicts: Verdicts) -> None:
@@ -70,7 +70,7 @@ class SuiteSentences:
 
 
 def _groups(verdicts: Verdicts) -> Iterable[tuple[str, str, NDArray[np.int64]]]:
-    """Yield the places of the verdicts of each case and contrast."""
+    """Yield the indices of the verdicts of each case and contrast."""
     names = pa.table({"case": verdicts.case, "contrast": verdicts.contrast})
     codes = names.append_column("place", pa.array(np.arange(len(names))))
     groups = codes.group_by(["case", "contrast"], use_threads=False).aggregate([("place", "list")])
@@ -84,7 +84,7 @@ def _positions(case: Case, items: NDArray[np.int64]) -> pa.Int32Array | None:
 
 
 def texts_block(known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64], rules: Writing) -> str:
-    """Return the block of the sentences of a row, as the rules write them."""
+    """Return the block with the sentences of a row, written by the rules for natural text."""
     places = row.tolist()
     labels = list(dict.fromkeys(known.labels[place] for place in places))
     number_of = {names: number for number, names in enumerate(labels)}
@@ -103,7 +103,7 @@ def texts_block(known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64
 
 
 def _written(sentences: Sequence[str], rules: Writing) -> list[str]:
-    """Write the sentences of an item, with a mark before each word: how it is joined, whether it differs."""
+    """Write the sentences of an item, with marks: how each word is joined, and whether it differs."""
     split = [text.split() for text in sentences]
     written = []
     for text, apart in zip(sentences, differing(split), strict=True):
@@ -119,12 +119,12 @@ def _written(sentences: Sequence[str], rules: Writing) -> list[str]:
 
 @lru_cache(maxsize=2**16)
 def _without_spaces(word: str) -> str:
-    """Return a word as a page may show it, in one piece; the words of a suite are few."""
+    """Return a word without spaces, as a page may show it; cached, because a suite has few words."""
     return "\u00a0".join(plain(word).split())
 
 
 class RunScores:
-    """What a run has for each sentence: log-probabilities, and what the model reads."""
+    """The scores of a run for each sentence: log-probabilities, and the form that the model reads."""
 
     def __init__(self, scored: pa.Table) -> None:
         self._place = {text: place for place, text in enumerate(scored["sentence"].to_pylist())}
@@ -132,7 +132,7 @@ class RunScores:
         self._seen = scored["seen"].to_pylist()
         lengths = pc.list_value_length(scored["words"]).fill_null(0).to_numpy()
         values = flat_column(scored, "words")
-        if values.null_count:  # only whole sentences have numbers
+        if values.null_count:  # words have no log-probabilities, only sentences
             values, lengths = values[:0], np.zeros_like(lengths)
         self._ends = np.concatenate([[0], np.cumsum(lengths)])
         # Surprisals in hundredths of a nat.
@@ -141,11 +141,11 @@ class RunScores:
     def answers_block(
         self, known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64], *, with_words: bool
     ) -> str:
-        """Return the block of what the model makes of the items of a row.
+        """Return the block with the model's results on the items of a row.
 
-        `margins` are in thousandths of a nat, `words` surprisals in hundredths, `totals` hundredths too: of
-        sentences with words the difference from their sum, which rounding leaves. Where a model was asked,
-        `chosen` says of each sentence how often the model chose it.
+        `margins` are in thousandths of a nat. `words` are surprisals in hundredths of a nat. `totals` are
+        those of sentences; if a sentence has `words`, its total is only the difference from their sum.
+        For a prompt model, `chosen` says how often the model chose each sentence.
         """
         outcomes, margins = zip(*(verdicts.answer(place) for place in row.tolist()), strict=True)
         totals: list[int | None] = []

@@ -1,4 +1,4 @@
-"""Which items of a row a page shows: drawn ones, close calls, and the worst errors."""
+"""Choose the items of a row on a page: random ones, small margins, and the worst errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
 
 
 def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -> list[list[int]]:
-    """Return a few items of each row, drawn by hash, the same for every model: nobody chooses them."""
+    """Draw a few items of each row by a hash. They are the same for every model, and nobody chooses them."""
     named = zip(verdicts.case.to_pylist(), verdicts.item.tolist(), verdicts.contrast.to_pylist(), strict=True)
     drawn = [sha256(f"{suite_digest} {case} {item} {contrast}".encode()).digest()[:8]
              for case, item, contrast in named]  # fmt: skip
@@ -32,9 +32,9 @@ def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -
 def choose_items(
     drawn: Sequence[Sequence[int]], verdicts: Verdicts, rows: NDArray[np.int64]
 ) -> list[dict[int, tuple[str, ...]]]:
-    """Return the items of each row that are shown of one model: drawn ones, close calls, and far-off ones.
+    """Choose the items of each row for one model: random ones, small margins, and the worst errors.
 
-    For each row the places of verdicts, with why.
+    Returns the indices of verdicts for each row, with the reason of each.
     """
     chosen = []
     for by_hash, row in zip(drawn, split_by_row(rows), strict=True):
@@ -56,6 +56,6 @@ def choose_items(
 
 
 def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """Return the places of the smallest values; what is not a number is none."""
+    """Return the indices of the smallest values, without NaN."""
     known = np.flatnonzero(~np.isnan(values))
     return known[np.argsort(values[known], kind="stable")[:n]]

@@ -1,4 +1,4 @@
-"""Items as a page shows them: sentences, what differs, and what a model makes of them."""
+"""Items on a page: their sentences, the words that differ, and a model's log-probabilities."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShownWord:
-    """A word of a sentence, as the model reads it.
+    """A word of a sentence on a page.
 
     Attributes:
-        text: The word as it is written, *The* for the token *the*.
+        text: The word in natural text, *The* for the token *the*.
         differs: Whether the other sentence has another word there.
-        logprob: In nats.
-        gap: What is written before it: a space, or nothing.
+        logprob: Its log-probability in nats.
+        gap: The text before it: a space, or nothing.
     """
 
     text: str
@@ -42,9 +42,9 @@ class ShownWord:
 
 @dataclass(frozen=True, slots=True)
 class ShownSentence:
-    """A sentence of an item: its words, its log-probability in nats, and how the model sees it, if other.
+    """A sentence of an item: its words, its log-probability (nats), and the model's form of it, if different.
 
-    Where a model was asked, `chosen` says how often it chose the sentence.
+    For a prompt model, `chosen` says how often it chose the sentence.
     """
 
     label: str
@@ -56,9 +56,9 @@ class ShownSentence:
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item as a page shows it, `simple_agrmt[12]`: why, and its sentences, the better one first.
+    """An item on a page, such as `simple_agrmt[12]`: why it is shown, and its sentences (the better first).
 
-    `place` is its place among the items of its row.
+    `place` is its index among the items of its row.
     """
 
     name: str
@@ -74,7 +74,7 @@ def show_items(
     suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]],
     rules: Writing = AS_WRITTEN,
 ) -> list[list[ShownItem]]:  # fmt: skip
-    """Return the sentences of items, and what the model gives them; rules make the text that it read."""
+    """Return the sentences of items with the model's log-probabilities; rules make the text that it read."""
     cases = {case.name: case for case in suite.cases}
     items_of_rows: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
@@ -104,7 +104,7 @@ def show_items(
 
 
 def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple[str, str]] | None:
-    """Return the labels and sentences that a verdict is about, as the model was given them."""
+    """Return the labels and sentences of a verdict, in the form that the model read."""
     positions = np.flatnonzero(case.index.to_numpy() == item)
     if not len(positions):
         return None
@@ -118,7 +118,7 @@ def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple
 def _sentence(
     scored: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool], rules: Writing
 ) -> ShownSentence:
-    """Return a sentence with what the model gives it; of one too long for it there is nothing."""
+    """Return a sentence with the model's log-probabilities; without any if the sentence is too long."""
     read, starts = rules.write(text)
     written = [read[start:end] for start, end in pairwise([*starts, len(read)])]
     words = text.split()

@@ -1,4 +1,4 @@
-"""The first sentences of a page: what is measured, and how to read it."""
+"""The first sentences of a page: what it measures, and how to read it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tseval.web.topic import PageTopic
 
 
-# What the items are and when a model is right, by score (`tseval.questions.SCORES`).
+# For each score (`tseval.questions.SCORES`): what the items are, and when a model is right.
 _PAIRS = "pairs of sentences: one is grammatical, the other is not"
 _HOW = {
     "sentence": (_PAIRS, "A model is right if it gives the grammatical sentence the higher probability."),
@@ -39,7 +39,7 @@ _HOW = {
     ),
 }
 _OTHER = ("pairs of sentences", "A model is right if the better sentence has the higher score.")
-# What a model has that guesses, where one of two must be chosen; of a prompt, the same one in both orders.
+# The accuracy of a model that guesses. With a prompt, it must guess the same sentence in both orders.
 _GUESSED = {
     **dict.fromkeys(("sentence", "mean", "critical", "ending", "inflection"), "0.5"),
     "prompt": "0.25",
@@ -47,7 +47,7 @@ _GUESSED = {
 
 
 def lead(about: PageTopic, table: Table) -> str:
-    """Return what is measured and how to read it, in two or three short sentences."""
+    """Return two or three short sentences: what the page measures, and how to read it."""
     column = table.columns[0]
     things, right = _HOW.get(column.score, _OTHER)
     n_items = int(column.rows["n_items"].fillna(0).sum()) if "n_items" in column.rows else 0

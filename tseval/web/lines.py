@@ -1,4 +1,4 @@
-"""The lines of the table on a page, with what each cell shows and is sorted by."""
+"""The lines of the table on a page: the text and the sort value of each cell."""
 
 from __future__ import annotations
 
@@ -27,24 +27,28 @@ if TYPE_CHECKING:
     from tseval.web.facts import ModelFacts
 
 
-N_SHADES = 11  # of the heat map; the middle one is chance
+N_SHADES = 11  # shades of the heat map; the middle one is chance
 
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """What stands in a cell, and what is sorted by; no shade of the heat map where that is no accuracy."""
+    """The text of a cell, and the value for sorting. Only accuracies have a shade of the heat map.
+
+    `items` is the number of items with the model's effective sample size, `n_items` the number alone.
+    """
 
     text: str
     shade: int | None = None
     interval: str | None = None
     rank: str | None = None
+    n_items: str | None = None
     items: str | None = None
     value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of the table on a page: in the `body`, of `means`, `ranks`, `facts`, or means over `seeds`."""
+    """A line of the table on a page. `part` is its place in the table: `body`, `means`, `facts`, ..."""
 
     kind: str
     part: str
@@ -54,7 +58,7 @@ class PageLine:
     cells: tuple[PageCell, ...] = ()
 
     def of_cells(self, name: str) -> str | list[str | None] | None:
-        """Return what each cell says under a name; once, where all say the same."""
+        """Return one attribute of all cells; a single value if it is the same in all."""
         values = [getattr(cell, name) for cell in self.cells]
         return values if len({*values}) > 1 else values[0] if values else None
 
@@ -86,7 +90,7 @@ def page_lines(table: Table) -> list[PageLine]:
 
 
 def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
-    """Return the lines of means on withheld words, and of their differences; none where there are none."""
+    """Return the lines with means on hidden words and their differences; empty if there are none."""
     if not any(model.hidden for model in models):
         return []
     means, differences = [], []
@@ -141,7 +145,7 @@ def mean_lines(means: Document) -> list[PageLine]:
 
 
 def _mean_of_seeds(value: object) -> float | None:
-    """Return the mean in a cell of means over seeds: of a group with its spread, else as it is published."""
+    """Return the text of a mean over seeds: with its standard deviation, or as published."""
     if isinstance(value, tuple):
         return None if isnan(value[0]) else float(value[0])
     number = _number(value)
@@ -149,7 +153,7 @@ def _mean_of_seeds(value: object) -> float | None:
 
 
 def people_of(table: Table) -> list[str]:
-    """Return the names of the columns behind the models: what people get right, which takes no rank."""
+    """Return the names of the columns after the models: people's accuracies, which have no rank."""
     return [field.title for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
 
 
@@ -167,8 +171,8 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
     known = {name: value for name, value in known.items() if not isnan(value)}
     if "accuracy" not in known:
         return PageCell(NONE)
-    items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
-    if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
+    n_items = items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
+    if items and row["clusters"] and "n_eff" in known:  # without clusters, it is the number of items
         items += f", {format_n_eff(known['n_eff'], fixed=bool(row['fixed']))} eff. items"
     if items and known.get("n_half_known"):
         items += f", {known['n_half_known']:,.0f} half known"
@@ -177,6 +181,7 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
         shade=shade(known["accuracy"]),
         interval=format_interval((known["low"], known["high"])) if "low" in known else None,
         rank=_rank(known),
+        n_items=n_items,
         items=items,
         value=known["accuracy"],
     )
@@ -203,7 +208,7 @@ def _means(table: Table) -> Iterator[list[PageCell]]:
 
 
 def _of_number(value: object, part: str) -> PageCell:
-    """Return a cell of which no more is known than its value; sorted by are those that are numbers."""
+    """Return a cell that has only a value; numbers are used for sorting."""
     number = _number(value)
     return PageCell(
         "", shade(number) if number is not None and part in ("body", "means") else None, value=number
@@ -218,5 +223,5 @@ def _number(value: object) -> float | None:
 
 
 def shade(accuracy: float) -> int:
-    """Return the shade of an accuracy: as far from the middle one as it is from chance, .5."""
+    """Return the shade of an accuracy. The middle shade is .5, chance."""
     return min(int(accuracy * N_SHADES), N_SHADES - 1)

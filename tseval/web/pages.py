@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AllItems:
-    """The items of a page: rows from near by of some models, by their places, and all items as blocks."""
+    """The items of a page: the row pages of some models, by column, and all items as blocks."""
 
     sections: Mapping[int, Sequence[RowPage]] = field(default_factory=dict)
     blocks: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def index_page(
     means: Document | None = None,
     items: AllItems | None = None,
 ) -> str:
-    """Return the page of a table; of some columns the rows from near by stand on the same page."""
+    """Return the page of a table. For some columns, it also contains the items of the rows."""
     items = items or AllItems()
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     of_index = list(dict.fromkeys(name for model in models for name in model.facts))
@@ -97,16 +97,16 @@ def suites_page(about: PageTopic, summary: Document, parts: Mapping[str, str]) -
 
 
 def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
-    """Return the page of one model from near by."""
+    """Return the page of one model, with its items."""
     return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
 
 
 def pair_pages(
     about: PageTopic, table: Table, models: Sequence[ModelFacts], with_tests: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield a page for each model, on which it is compared with any other: name and page.
+    """Yield the name and text of a page for each model, which compares it with any other model.
 
-    Pairs are many: without tests, the page has the command that tests a pair.
+    If there are too many pairs for tests, the page has the command that tests a pair.
     """
     pairs = compare_pairs(table) if with_tests else None
     lines = page_lines(table)
@@ -129,12 +129,12 @@ def pair_pages(
 
 
 def write_list(title: str, boards: Sequence[tuple[str, PageTopic, int]]) -> str:
-    """Return the page of several boards: the folder of each, what it is over, and how many models it has."""
+    """Return the page of several boards, with the folder, suite and number of models of each."""
     return render_page("boards.html", {"title": title, "boards": boards, "version": version("tseval")})
 
 
 def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction | None) -> str:
-    """Return the page that stands where an entry was: under another name, or before it was retracted."""
+    """Return the page at the old address of a renamed or retracted entry."""
     context = {"about": about, "address": address, "name": name, "retracted": retracted}
     return render_page("moved.html", context)
 
@@ -154,7 +154,7 @@ def _frame(about: PageTopic) -> dict[str, object]:
 def _data(
     about: PageTopic, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
 ) -> dict[str, object]:
-    """Return what the script of a page works with: values, intervals, ranks and addresses, line by line."""
+    """Return the data for the script of a page: values, intervals, ranks and addresses of each line."""
     rows = [line for line in lines if line.kind == "row"]
     return {
         "name": about.name,
@@ -172,18 +172,14 @@ def _data(
         ],
         "intervals": [line.of_cells("interval") for line in rows],
         "ranks": [line.of_cells("rank") for line in rows],
-        "items": [_how_many(line) if about.files else line.of_cells("items") for line in rows],
+        # On a page of many models, effective sample sizes would be long: each model has its own.
+        "items": [line.of_cells("n_items" if about.files else "items") for line in rows],
         "outcomes": OUTCOMES,
     }
 
 
-def _how_many(line: PageLine) -> str | None:
-    """Return how many items a row has; what they are worth differs between models, and is long of many."""
-    return next((cell.items.partition(", worth")[0] for cell in line.cells if cell.items), None)
-
-
 def _inline(table: Table, files: Mapping[str, str] | None) -> dict[str, object]:
-    """Return what stands on the page itself where nothing lies beside it: pairs in thousandths, downloads."""
+    """Return the data inside a page without other files: pairs in thousandths, and downloads."""
     if files is not None:
         return {"pairs": None, "files": {}, "apart": True}
     pairs = compare_pairs(table)

@@ -1,4 +1,4 @@
-"""All pairs of the models of a table compared, for the script of a page."""
+"""Compare all pairs of a table's models, for the script of a page."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 OUTCOMES = ("better", "worse", "equivalent", "undecided", "same verdicts")
-_UNITS = 10**RUN_DECIMALS  # page.js writes thousandths
+_UNITS = 10**RUN_DECIMALS  # page.js shows thousandths
 # The difference and the ends of its interval, in thousandths, and the index of its word in `OUTCOMES`.
 Cell = tuple[int, int, int, int] | None
 
 
 def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
-    """Return how all pairs of models of a table compare, each as `tseval table ONE OTHER --against OTHER`.
+    """Compare all pairs of a table's models, each as `tseval table ONE OTHER --against OTHER` does.
 
-    Tests are corrected by Holm over the rows of a pair, and likewise over its means. The numbers are
-    those of the first model, on each row, then on each mean.
-    None where the items that models got right are unknown, or each has another number of contexts.
+    Holm's correction is over the rows of a pair, and separately over its means. A difference is the first
+    model's accuracy minus the second's, on each row, then on each mean. Returns None without verdicts, or if
+    the models have different numbers of contexts.
     """
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:
         return None
-    if len({len(model.correct) for model in models}) > 1:  # other numbers of contexts: nothing is paired
+    if len({len(model.correct) for model in models}) > 1:  # other contexts: no pairs of items
         return None
     sets = [*([index] for index in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
     marked = {str(index): (model.correct, model.decidable) for index, model in enumerate(models)}
@@ -46,7 +46,7 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
 
 
 def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
-    """Return what is known of each, cut as tables do: differences towards 0, intervals outwards."""
+    """Return the cells, rounded as in tables: differences towards 0, intervals outwards."""
     known = [difference for difference in known_differences if difference is not None]
     words = iter(judge_differences(known, DEFAULT_MARGIN))
     return [

@@ -1,4 +1,4 @@
-"""A page from its template: every text escaped, our own style and script inside, nothing else allowed."""
+"""Render a page from its template. All texts are escaped; only tseval's style and script are allowed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def render_page(template: str, context: Mapping[str, object]) -> str:
-    """Return a page.
+    """Render a page.
 
-    All texts are escaped; data stand in a block that is no script, in which `<` is escaped as well. The
+    All texts are escaped. Data are in a block that is no script, in which `<` is escaped, too. The security
     policy allows the style and the script of this package, by their hashes, and no request.
     """
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
@@ -31,7 +31,7 @@ def render_page(template: str, context: Mapping[str, object]) -> str:
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    # Our own, and without `</`: nothing in them can end the element that they stand in.
+    # tseval's files, which contain no `</`: so they cannot end their element early.
     inlined = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - own files
     return (
         _environment()
@@ -60,11 +60,11 @@ def _environment() -> Environment:
 @cache
 def _text(name: str) -> str:
     text = (files("tseval.web") / "templates" / name).read_text("utf-8")
-    return text.replace("\r\n", "\n")  # as a browser reads it, so that hashes agree
+    return text.replace("\r\n", "\n")  # line ends as a browser reads them, so that the hashes agree
 
 
 def _made_plain(value: object) -> object:
-    """Return a text made plain, line by line, before it is escaped; what is HTML already stays."""
+    """Return a text without control characters, line by line. A text that is already HTML stays."""
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
     if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
@@ -73,14 +73,14 @@ def _made_plain(value: object) -> object:
 
 
 def _markdown(text: str) -> Markup:
-    """Return what people wrote of a board as HTML; HTML in it is shown, and images would ask a server."""
+    """Convert people's Markdown about a board into HTML. HTML in it is shown as text; no image is loaded."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - tables need none
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     tokens = reader.parse(str(_made_plain(text)))
     for token in tokens:
-        token.attrs.pop("style", None)  # which the policy forbids
+        token.attrs.pop("style", None)  # an attribute that the policy forbids
     return Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - escaped by the renderer
 
 

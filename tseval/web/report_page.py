@@ -1,4 +1,4 @@
-"""The page of `tseval report`: runs, and boards beside them, in one file; a part for each suite."""
+"""The page of `tseval report`: runs and boards in one file, with a part for each suite."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What the page has of one suite; `lacking` says why there are no items."""
+    """The part of the page for one suite. `lacking` says why there are no items."""
 
     table: Table
     means: Document | None
@@ -54,7 +54,7 @@ def write_report(
     group_runs: GroupRuns | None = None,
     command: str | None = None,
 ) -> str | None:
-    """Write the page of runs and boards; return why it has no single items, or has none for some suites."""
+    """Write the page of runs and boards. Return why items are missing, for all suites or for some."""
     sources = open_sources(names, items=group_runs is not None)
     page, lacking = report_page(sources, names, spec, title, group_runs, command)
     write_text(output, page)
@@ -69,17 +69,17 @@ def report_page(
     group_runs: GroupRuns | None = None,
     command: str | None = None,
 ) -> tuple[str, str | None]:
-    """Return the page of runs, and of boards beside them; a part for each suite if there are several.
+    """Return the page of runs and boards, with a part for each suite.
 
     Args:
         sources: Opened runs and boards.
-        names: What opens them in a command, which the page prints.
-        spec: Where the suite of the runs is, for their items; None for the name that they state.
-        group_runs: The groups of runs over one suite, whose means stand on the page too.
+        names: Their names in commands on the page.
+        spec: Name or path of the runs' suite, for their items; None: the name in the runs.
+        group_runs: Groups of runs on one suite, whose means the page also shows.
         command: The command that prints the table; None for `tseval table` with these names.
 
     Returns:
-        The page, and why it has no single items, or has none for some suites; None if it has them all.
+        The page, and why items are missing (for all suites or for some); None if none are missing.
     """
     of_suites = by_suite(sources)
     if spec is not None and len(of_suites) > 1:
@@ -88,7 +88,7 @@ def report_page(
             "  Name runs on one suite, or leave out --suite."
         )
     command = command or shlex.join(["tseval", "table", *names])
-    # Each name is one run, so it can be named in commands of the page.
+    # Each name is one run, so the page's commands can use the name.
     where = dict(zip(map(id, sources), names, strict=True)) if _one_run_each(sources, names) else {}
     alone = len(of_suites) == 1
     parts: dict[str, _Part] = {}
@@ -136,7 +136,7 @@ def _n_models(members: Sequence[Run | Board]) -> int:
 
 
 def _summary(parts: Mapping[str, _Part], of_suites: Mapping[str, Sequence[Run | Board]]) -> Document:
-    """Return the means of all suites; those of groups if there are any."""
+    """Return the means of all suites, over groups if there are any."""
     grouped = any(part.means is not None for part in parts.values())
     members = {
         suite: [member for member in several if not (grouped and isinstance(member, Board))]
@@ -156,7 +156,7 @@ def _part(
     means: Document | None,
     n_suites: int,
 ) -> _Part:
-    """Return what the page has of one suite; `named` is how commands name each run or board."""
+    """Return the part of the page for one suite. `named` has the name of each run or board in commands."""
     runs, table = tabulate_once(members)
     quoted = [None if name is None else shlex.quote(name) for name in named]
     known = len(quoted) == len(table.columns)
@@ -176,9 +176,9 @@ def _part(
 def _items(
     table: Table, runs: Sequence[CachedRun | None], spec: str | None, at: str, n_suites: int
 ) -> tuple[AllItems, str | None]:
-    """Return the rows from near by of each run with all items, and why there are none.
+    """Return the row pages of each run with all items, and why items are missing.
 
-    The suites of a page share its size; `at` begins the names of what belongs to this one.
+    The page's size limit is divided among its suites. `at` is the prefix of this suite's names.
     """
     try:
         if not any(runs):
@@ -189,7 +189,7 @@ def _items(
                 "the runs have different numbers of contexts for each item. Write a page for each number"
             )
         suite = load_stated_suite(stated, spec)
-        if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
+        if stated.complete and suite.digest != stated.digest:  # a part's items are searched one at a time
             raise SuiteError(
                 f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
                 f"runs used the digest {stated.digest[:8]}: use the version of the suite that the runs scored"

@@ -1,4 +1,4 @@
-"""The rows of a model from near by: its items, and its accuracy by feature."""
+"""The rows of a model in detail: its items, and its accuracy by feature."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from tseval.writing import Writing
 
 
-MOST_NAMED = 6  # models that are told one by one what they make of an item
+MOST_NAMED = 6  # largest number of models whose answers to an item are listed one by one
 
 
 def texts_name(at: str, rules: Writing, row: int) -> str:
-    """Name the block of the sentences of a row, which differ where models read them in another form."""
+    """Return the name of the block with a row's sentences. Each form of the sentences has its own block."""
     return f"{at}{'tokens' if rules == AS_WRITTEN else 'text'}-r{row}"
 
 
 def answers_name(at: str, number: int, row: int) -> str:
-    """Name the block of what a model makes of the items of a row."""
+    """Return the name of the block with a model's results on a row's items."""
     return f"{at}m{number}-r{row}-items"
 
 
 @dataclass(frozen=True, slots=True)
 class PartOfRow:
-    """A value of a feature: of how many items, the accuracy on them and its interval, for readers."""
+    """A value of a feature, with its number of items, the accuracy on them and its interval, as texts."""
 
     value: str
     n_items: str
@@ -55,9 +55,9 @@ class PartOfRow:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """A row of the table of one model, from near by.
+    """A row of one model in detail.
 
-    `texts` and `answers` name the blocks of the page that hold all items (`tseval.web.item_blocks`), if any.
+    `texts` and `answers` are the names of the blocks with all items (`tseval.web.item_blocks`), if any.
     """
 
     row: int
@@ -77,7 +77,7 @@ def _answers_of(cached: CachedRun, verdicts: pa.Table) -> Verdicts:
 
 
 class ItemPages:
-    """The rows of the models of a table from near by; `at` begins the names of their blocks."""
+    """The rows of a table's models in detail. `at` is the prefix of their blocks' names."""
 
     def __init__(self, table: Table, suite: Suite, runs: Sequence[CachedRun | None], at: str = "") -> None:
         self._table, self._suite, self._runs, self._at = table, suite, runs, at
@@ -85,7 +85,7 @@ class ItemPages:
         self._index_of = {number: index for index, number in enumerate(answers)}
         self._rows = next(iter(answers.values())).rows
         first = next(cached for cached in runs if cached is not None)
-        # Items and their features are those of the suite, and so the same for all.
+        # Items and their features come from the suite, so they are the same for all models.
         whole = first.run.load_verdicts()
         self._places = split_by_row(self._rows)
         self._parts = break_down(whole, list(answers.values()))
@@ -95,7 +95,7 @@ class ItemPages:
             for number, cached in enumerate(runs)
             if cached is not None
         }
-        # By item, as models mostly show the same items: the answer of each.
+        # Answers of all models by item, because most models show the same items.
         self._by_all: dict[int, dict[int, tuple[str, float | None]]] = {}
 
     def rows(self, number: int) -> list[RowPage]:
@@ -139,7 +139,7 @@ class ItemPages:
         return row_pages
 
     def blocks(self, most: int) -> tuple[dict[str, str], bool]:
-        """Return all items of all rows as blocks of a page by their names, and whether they have words.
+        """Return all items of all rows as blocks by name, and whether the blocks have surprisals of words.
 
         Surprisals of words are left out of all blocks if these would have more than `most` characters.
         """
@@ -167,7 +167,7 @@ class ItemPages:
         return blocks, False
 
     def _with_scores(self, number: int) -> Verdicts:
-        """Return the answers of one model with scores, which are read again where they were not kept."""
+        """Return the verdicts on one model with scores. Scores that are not in memory are read again."""
         cached = self._runs[number]
         assert cached is not None
         return (
@@ -175,7 +175,7 @@ class ItemPages:
         )
 
     def with_blocks(self, number: int, rows: Sequence[RowPage]) -> list[RowPage]:
-        """Name the blocks of the rows of one model."""
+        """Add the names of blocks to the rows of one model."""
         cached = self._runs[number]
         assert cached is not None
         rules = rules_of(cached.run, self._suite)
@@ -189,7 +189,7 @@ class ItemPages:
         ]
 
     def _by_others(self, index: int, number: int) -> tuple[str, ...]:
-        """Return what the other models make of an item; of many, how many make what of it."""
+        """Return the other models' outcomes on an item; for many models, the number of each outcome."""
         if index not in self._by_all:
             self._by_all[index] = {
                 other: verdicts.answer(index) for other, verdicts in self._answered.items()

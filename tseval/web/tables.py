@@ -1,4 +1,4 @@
-"""The table of a page, and the runs in it, read once."""
+"""The table of a page, and its runs, each read only once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[CachedRun | None], Table]:
-    """Return the table of runs and boards, and the run of each column."""
+    """Make the table of runs and boards, and return it with the run of each column."""
     runs = iter(cache_runs([source for source in sources if not isinstance(source, Board)]))
     runs_of_columns: list[CachedRun | None] = []
     read: list[Run | Board] = []

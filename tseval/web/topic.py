@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageTopic:
-    """What a page is over, as others wrote it; `verify` works every number out again.
+    """The topic of a page: its title, texts, commands and links.
 
-    `rescore` scores a sample with the models, and `submit` are the commands that enter a model. `cited` are
-    fields of its BibTeX, `retracted` what was, `waiting` entries of the board that this one renews and has no
-    run of; `beside` says what another board of this life is, with its address. `lacking` is why there are no
-    items; `files` are what may be downloaded, by address, where that lies beside the page instead of in it:
-    pairs of models are then compared on pages of their own. `curves` are those of the trainings whose
-    checkpoints are on it; `at` begins the names of its parts if it is one of several suites.
+    `verify` is the command that recomputes every number, and `rescore` the command that scores a sample with
+    the models. `submit` has the commands that submit a model. `cited` are fields of the BibTeX entry.
+    `retracted` are retracted entries. `waiting` are entries of the previous board without a run on this one.
+    `beside` describes the previous or next board, with its address. `lacking` says why there are no items.
+    `files` are downloads next to the page, by address; pairs of models are then compared on separate pages.
+    `curves` are the learning curves of the checkpoints' trainings. If the page has several suites, `at` is
+    the prefix of names.
     """
 
     name: str
@@ -55,7 +56,7 @@ class PageTopic:
 
 
 def topic_of(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:
-    """Return what the page is over: what the definition says, or else a board of accuracies alone."""
+    """Return the topic of a board's page, from its definition or from a board with only accuracies."""
     name = folder.resolve().name
     if definition is not None:
         return PageTopic(
@@ -95,7 +96,7 @@ def topic_of(folder: Path, definition: Definition | None, published: Board | Non
 
 
 def _submitting(folder: Path, definition: Definition) -> tuple[str, ...]:
-    """Return the commands that enter a model; none if the board takes no runs."""
+    """Return the commands that submit a model; empty if the board accepts no runs."""
     if definition.published or definition.renewed_by is not None:
         return ()
     name, suite = folder.resolve().name, definition.suite
@@ -113,7 +114,7 @@ def _submitting(folder: Path, definition: Definition) -> tuple[str, ...]:
 
 
 def _cited(board: Path, definition: Definition) -> dict[str, str | None]:
-    """Return the fields of a board's BibTeX: who keeps it, since when, where, and which state this is."""
+    """Return the fields of a board's BibTeX entry: maintainer, year, address and version."""
     with opened_repository(board) as repository:
         known = ""
         if repository is not None:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tseval.runs import Run
 
 
-LEFT, RIGHT, TOP, BOTTOM = 50, 610, 10, 200  # of the axes, in the units of the drawing
-MOST_LABELS = 8  # steps that are written below the axis
+LEFT, RIGHT, TOP, BOTTOM = 50, 610, 10, 200  # of the axes, in units of the drawing
+MOST_LABELS = 8  # steps with a label below the axis
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingCurve:
-    """A training ready to be drawn: places in the units of the drawing, and the numbers as texts."""
+    """The curve of a training: coordinates in units of the drawing, and numbers as texts."""
 
     name: str
     curve: str
@@ -37,14 +37,14 @@ class TrainingCurve:
 
 
 def by_step(runs: Sequence[Run]) -> tuple[list[Run], tuple[TrainingCurve, ...]]:
-    """Return runs in the order of trainings and steps, and the curve of each training of several runs.
+    """Sort runs by training and step, and return the curve of each training with several runs.
 
-    Runs that state no step come last. Without a training of several checkpoints, the order stays as it is.
+    Runs without a step come last. If no training has several checkpoints, the order does not change.
     """
     places = [_place(run) for run in runs]
     known = [place for place in places if place is not None]
     trainings = list(dict.fromkeys(training for training, _ in known))
-    # Two runs of one checkpoint, such as with two treatments of unknown words, make no curve.
+    # Two runs of one checkpoint (such as with two treatments of unknown words) make no curve.
     if len({*known}) < len(known) or len(known) == len(trainings):
         return list(runs), ()
     curves = [curve for curve in find_trainings(for_analysis(runs))[0] if len(curve.runs) > 1]
