@@ -61,9 +61,9 @@ def inflection_suite(
 
     Returns:
         The same items with one label, `context`. The features `right` and `wrong` are the forms of the
-        suite's own verb. The feature `number` says which form is right. It comes from a feature of this name, else
-        from the number of the noun that the verb agrees with, else from the verb forms.
-        `left_out` names the cases that are left out. `lexicon` holds the list.
+        suite's own verb. The feature `number` says which form is right. It comes from a feature of this name,
+        from the number of the noun that the verb agrees with, or from the verb forms. `left_out` names the
+        cases that are left out. `lexicon` holds the list.
 
     Raises:
         SuiteError: No case is about the number of a verb, or the list is unusable.

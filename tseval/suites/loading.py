@@ -37,8 +37,8 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
 
     Args:
         spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), or path of data or
-            grammars (a file or a folder). A final `:METHOD` chooses another task on the items (`tseval.suites.views`) or one method of a data set
-            (`blimp:one_prefix`).
+            grammars (a file or a folder). A final `:METHOD` chooses another task on the items
+            (`tseval.suites.views`) or one method of a data set (`blimp:one_prefix`).
         cases: Names of the cases to load, or one name; empty for all cases.
         limit: Load the first `limit` items of each case.
         sample: Load `sample` items of each case, drawn uniformly without replacement, in item order.

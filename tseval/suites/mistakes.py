@@ -33,7 +33,7 @@ OTHER_ENDS = (
     *("…", "‼", "⁇", "⁈", "⁉"),
 )
 ENDS_SENTENCE = (".", "?", "!", *OTHER_ENDS)
-# Joiners are part of the spelling in Persian and in Indian scripts, but not in these scripts.
+# Joiners are part of the spelling in Persian and in Indian scripts, but not in the scripts of `_UNJOINED`.
 _JOINERS = "\u200c\u200d"
 _UNJOINED = ("LATIN", "CYRILLIC", "GREEK")
 # Characters without width that Unicode does not class as format: variation selectors, fillers, Braille blank.
