@@ -1,4 +1,4 @@
-"""Train a classifier of number or grammaticality on examples; the best by validation accuracy stays."""
+"""Training of a number or grammaticality classifier; the checkpoint with the best accuracy is kept."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from tseval.training.settings import ClassifierSettings
 
 
-Labelled = tuple[str, int]  # a text, and its class
+Labelled = tuple[str, int]  # a text and the number of its class
 
 
 def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> list[Labelled]:
-    """Gather the examples of one split: what stands before the label word, and the right label.
+    """Collect the examples of one split: the words before the label word, and the right label.
 
-    Sentences of the suites end in the labels of the task, as its methods make them; a suite has a case for
-    each of its splits, of which `split` gives the names.
+    Sentences of the suites end in a label of the task, as its methods make them. A suite has one case per
+    split; `split` lists the possible names of the split.
     """
     found: list[Labelled] = []
     for case in (case for suite in suites for case in suite.cases if case.name in split):
@@ -71,7 +71,7 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
 
 
 def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: bool) -> Vocabulary:
-    """Keep the words that occur often enough in some examples; the others are `<unk>`."""
+    """Make a vocabulary of the words that occur at least `min_count` times; all others become `<unk>`."""
     counts: Counter[str] = Counter()
     for text, _ in examples:
         counts.update(words_of(text, lowercase=lowercase))
@@ -85,7 +85,7 @@ def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Encoded examples, end to end."""
+    """Encoded examples, concatenated."""
 
     tokens: Tensor  # word ids of all examples, (words,) int64
     starts: Tensor  # where each example starts in them, (examples,) int64
@@ -94,7 +94,7 @@ class Examples:
 
     @classmethod
     def encode(cls, examples: Sequence[Labelled], vocabulary: Vocabulary) -> Examples:
-        """Bring examples to a vocabulary."""
+        """Encode examples with a vocabulary."""
         ids = vocabulary.ids()
         unknown = ids[UNK]
         rows = [
@@ -114,15 +114,15 @@ class Examples:
 
     @property
     def content(self) -> Tensor:
-        """All of it in one tensor, to be hashed."""
+        """All data in one tensor, for a hash."""
         return torch.cat((self.lengths, self.classes, self.tokens))
 
     def batch(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Gather some examples.
+        """Return a batch of examples.
 
         Returns:
-            Word ids, (time, batch), where what follows a shorter example in the text stands behind it as
-            padding; lengths, (batch,); classes, (batch,).
+            Word ids, (time, batch), where shorter examples are padded with the words after them in the data;
+            lengths, (batch,); classes, (batch,).
         """
         lengths = self.lengths[rows]
         places = self.starts[rows] + torch.arange(int(lengths.max()))[:, None]
@@ -130,10 +130,10 @@ class Examples:
 
 
 def epoch_batches(lengths: Tensor, batch: int, seed: int, epoch: int) -> list[Tensor]:
-    """Cut the examples into batches of nearly equal lengths, in an order that is another one each epoch.
+    """Divide the examples into batches of nearly equal lengths, in a new random order for each epoch.
 
-    The last batch of the longest may have fewer. Epochs count from 1; given are the rows of the examples of
-    each batch.
+    Epochs count from 1. The result is the rows of the examples in each batch. The last batch of the longest
+    examples may be smaller.
     """
     draw = np.random.default_rng([seed, epoch])
     shuffled = torch.from_numpy(draw.permutation(len(lengths)))
@@ -143,22 +143,22 @@ def epoch_batches(lengths: Tensor, batch: int, seed: int, epoch: int) -> list[Te
 
 
 VALIDATION_EXAMPLES = 256
-# What a point of the learning curve holds; one column a watched scalar and layer follows.
+# Columns of a point of the learning curve; further columns have a watched scalar of a layer.
 CLASSIFIER_COLUMNS: dict[str, pa.DataType] = {
-    "step": pa.int64(),  # batches learnt from
-    "epoch": pa.float64(),  # passes over the examples; a whole number where one ends
-    "training_loss": pa.float64(),  # nats an example, mean over the batches of the epoch; null within one
-    "validation_loss": pa.float64(),  # nats an example; null where the model was not validated
+    "step": pa.int64(),  # batches so far
+    "epoch": pa.float64(),  # passes over the examples; a whole number at the end of each
+    "training_loss": pa.float64(),  # nats per example, mean over the epoch's batches; null within an epoch
+    "validation_loss": pa.float64(),  # nats per example; null if the model was not validated
     "validation_accuracy": pa.float64(),
-    "seconds": pa.float64(),  # of training, validation and saving included, over all resumptions
+    "seconds": pa.float64(),  # of training, including validation and saving, over all sessions
 }
 
 
 @dataclass(slots=True)
 class ClassifierCourse(Course):
-    """How a run went so far; `loss` is that since the last epoch ended."""
+    """The history of a run; `loss` is the sum since the end of the last epoch."""
 
-    # highest validation accuracy, and the loss that went with it; None before the first epoch ends
+    # highest validation accuracy, with its loss; None before the end of the first epoch
     best: tuple[float, float] | None = None
     stale: int = 0  # epochs since then
 
@@ -171,14 +171,17 @@ def train_classifier(
     destination: Destination,
     listener: Listener,
 ) -> float:
-    """Train a classifier and keep the checkpoint with the highest validation accuracy, which it gives.
+    """Train a classifier, keep the checkpoint with the highest validation accuracy, and return the accuracy.
 
-    Among equal accuracies the lower validation loss is better.
+    Of equal accuracies, that with the lower validation loss is better.
 
     Args:
-        model: With its initial weights, on the device to train on.
-        examples: For training and for validation.
-        listener: Hears of the training as it goes, which it measures in examples.
+        model: Model with initial weights, on the training device.
+        vocabulary: Its vocabulary.
+        examples: Examples for training and for validation.
+        settings: All settings of the training.
+        destination: Output files.
+        listener: Gets reports of progress, counted in examples.
     """
     make = partial(_Run, model, vocabulary, examples, settings, destination)
     return run_training(make, destination.out, listener)
@@ -186,7 +189,7 @@ def train_classifier(
 
 @torch.inference_mode()
 def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
-    """Measure a classifier, which is left in evaluation mode.
+    """Compute accuracy and loss of a classifier, and leave it in evaluation mode.
 
     Returns:
         Accuracy, and mean negative log-probability of the right class, in nats.
@@ -204,7 +207,7 @@ def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
 
 
 def _window_of(examples: Examples, device: torch.device) -> Window:
-    """Return the first examples as a window that ends where each of them does."""
+    """Return the first examples as a window whose predictions are at the ends of the examples."""
     words, lengths, classes = examples.batch(torch.arange(min(VALIDATION_EXAMPLES, len(examples))))
     inside = (torch.arange(len(words))[:, None] < lengths).flatten().nonzero().flatten()
     return Window(words.to(device), classes.to(device), inside.to(device), fresh=True)
@@ -233,12 +236,12 @@ class _Run(Training):
         self.optimiser = Adam(model.parameters(), lr=settings.learning_rate, fused=True)
         self.n_batches = math.ceil(len(self.train) / settings.batch)
         self.course, self.notes = ClassifierCourse(), []
-        self._loss: float | None = None  # of the newest batch
+        self._loss: float | None = None  # of the latest batch
         self._sample = _window_of(self.valid, self.device)
-        self._batches: tuple[int, list[Tensor]] = 0, []  # of the epoch that is under way
+        self._batches: tuple[int, list[Tensor]] = 0, []  # of the current epoch
 
     def begin(self) -> None:
-        """Begin; the model is then in training."""
+        """Start or resume the run, and put the model into training mode."""
         super().begin()
         self.model.train()
 
@@ -251,11 +254,11 @@ class _Run(Training):
         return impatient or course.step >= settings.epochs * self.n_batches
 
     def _progress(self) -> tuple[int, int]:
-        n_examples = len(self.train)  # of the epoch under way, an estimate
+        n_examples = len(self.train)  # an estimate within an epoch
         return round(self.course.step / self.n_batches * n_examples), self.settings.epochs * n_examples
 
     def advance(self) -> None:
-        """Learn from one more batch."""
+        """Train on one more batch."""
         course, (epoch, place) = self.course, divmod(self.course.step, self.n_batches)
         if self._batches[0] != epoch + 1:
             seed, size = self.settings.seed, self.settings.batch
@@ -272,7 +275,7 @@ class _Run(Training):
         course.loss += self._loss
 
     def read_losses(self) -> float | None:
-        """Return the loss of the newest batch."""
+        """Return the loss of the latest batch."""
         return self._loss
 
     def _validates(self) -> bool:
@@ -301,7 +304,7 @@ class _Run(Training):
     def add_row(
         self, training_loss: float | None = None, loss: float | None = None, accuracy: float | None = None
     ) -> None:
-        """Add a point to the learning curve, with losses and accuracy at the end of an epoch."""
+        """Add a point to the learning curve; losses and accuracy are known only at the end of an epoch."""
         course, now = self.course, time.monotonic()
         course.seconds += now - self._clock
         self._clock = now

@@ -1,10 +1,10 @@
-"""Training text as numbers: files, formal languages; cut into windows.
+"""Training text as numbers, from files or formal languages, divided into windows.
 
-A text file becomes numbers of its own words: read once, kept in the cache, and mapped from there. What is
-kept knows no vocabulary and no lower-casing: these only say what a number stands for, so that all models
-share it. It is named by the SHA-256 of the file, and holds the numbers, 4 bytes each, the words, how much
-there is of both, and a checksum. Whatever is wrong with it, the text is read again. A checksum finds damage,
-not intent (decision 10).
+A text file is converted once to numbers of its words, which are stored in the cache and memory-mapped. The
+stored numbers are independent of vocabulary and lower-casing, which only map a number to an id. So all models
+share them. A cache file is named by the SHA-256 of the text file, and holds the numbers (4 bytes each), the
+words, the sizes of both, and a checksum. If it is damaged, the text is read again. A checksum detects damage,
+not manipulation (decision 10).
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ if TYPE_CHECKING:
 
 
 NUMBERED_FORMAT = 1
-_BLOCK = 1 << 16  # words numbered at once
-_SMALL = 16  # blocks: texts with fewer are numbered in a blink, and held in memory
-_TAIL = struct.Struct("<QQ32s")  # numbers, bytes of the words, SHA-256 of all before it
+_BLOCK = 1 << 16  # words per block
+_SMALL = 16  # blocks; texts with fewer are quickly numbered, and stay in memory
+_TAIL = struct.Struct("<QQ32s")  # count of numbers, bytes of the words, SHA-256 of everything before
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedText:
-    """A text file, every word of it as a number."""
+    """A text file as the numbers of its words."""
 
-    numbers: NDArray[np.uint32]  # of the words, line by line, (tokens,); each line that has words ends in 0
-    words: list[str]  # by number; what 0 stands for is no word
+    numbers: NDArray[np.uint32]  # of the words, line by line, (tokens,); each line with words ends in 0
+    words: list[str]  # by number; number 0 is no word
     sha256: str  # of the bytes on disk
 
 
 def number_text(path: Path) -> NumberedText:
-    """Return every word of a text file a number, from 1, as they come."""
+    """Return a text file with its words as numbers, from 1 in the order of first occurrence."""
     try:
         sha256 = file_sha256(path)
     except OSError as error:
@@ -107,7 +107,7 @@ def _unreadable(path: Path, error: Exception) -> TrainingError:
 
 
 def _key(path: Path, sha256: str) -> str:
-    """Hash everything that the numbers, or a refusal to read the text, follow from."""
+    """Hash everything that affects the numbers, or the refusal of a text."""
     facts = NUMBERED_FORMAT, path.suffix == ".gz", sorted(asdict(limits()).items()), sha256
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
@@ -117,7 +117,7 @@ def _fresh_numbers() -> defaultdict[str, int]:
 
 
 def _numbered(path: Path, known: defaultdict[str, int]) -> Iterator[NDArray[np.uint32]]:
-    """Yield the numbers of a text in blocks; `known` learns the words."""
+    """Yield the numbers of a text in blocks, and add new words to `known`."""
     number, block = known.__getitem__, list[int]()
     for line in text_lines(path):
         if words := line.split():
@@ -151,14 +151,14 @@ def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
 
 
 def _load(cached: Path, sha256: str) -> NumberedText | None:
-    """Map what is kept, or None where it is absent or damaged."""
+    """Map a cached text; return None if it is missing or damaged."""
     with suppress(OSError, ValueError, struct.error), open_regular(cached) as file:
         return _map(file, sha256)
     return None
 
 
 def _map(file: IO[bytes], sha256: str) -> NumberedText | None:
-    """Map the numbers of a text, or give None where they are damaged."""
+    """Map the numbers of a text; return None if they are damaged."""
     content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     tokens, length, checksum = _TAIL.unpack_from(content, len(content) - _TAIL.size)
     with memoryview(content) as view:
@@ -168,12 +168,12 @@ def _map(file: IO[bytes], sha256: str) -> NumberedText | None:
         return None
     words = content[4 * tokens : 4 * tokens + length].decode().split("\n")
     numbers = np.frombuffer(content, "<u4", tokens)
-    # Whoever computes the checksum anew may still have written numbers of no word.
+    # With a new checksum, a manipulated file may still contain numbers without a word.
     return NumberedText(numbers, words, sha256) if numbers.max() < len(words) else None
 
 
 def _without_cache(path: Path, sha256: str) -> NumberedText:
-    """Write the numbers of a text into a file that has no name, and goes with this process."""
+    """Write the numbers of a text into a temporary file without a name, which ends with this process."""
     try:
         with TemporaryFile() as file:
             _write(path, sha256, file)
@@ -193,15 +193,15 @@ STREAM_BLOCK = 1 << 19  # tokens of a stream in memory at once
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """What is recorded about a file that a model was trained on."""
+    """The record of a training file."""
 
-    name: str  # of the file without its folder
+    name: str  # file name without the folder
     sha256: str  # of the bytes on disk
-    tokens: int  # words, with one `<eos>` a line
+    tokens: int  # words, with one `<eos>` per line
 
 
 def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
-    """Count the words of all files together."""
+    """Count the words of all files."""
     counts: Counter[str] = Counter()
     for text in map(number_text, paths):
         often = np.zeros(len(text.words), dtype=np.int64)
@@ -214,20 +214,20 @@ def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """Files as one stream of word ids: `<eos>`, then every sentence closed by `<eos>`. Most of it is on disk.
+    """Files as one stream of word ids: `<eos>`, then every sentence with `<eos>` after it; mostly on disk.
 
-    Stands in for a tensor of (tokens,) int64 where it is read in parts.
+    It replaces a tensor of (tokens,) int64 that is read in parts.
     """
 
     eos: int  # the id of `<eos>`
-    # of each file, the numbers of its words, and the id of each number
+    # for each file, the numbers of its words, and the id of each number
     parts: tuple[tuple[NDArray[np.uint32], NDArray[np.int64]], ...]
 
     def __len__(self) -> int:
         return 1 + sum(len(numbers) for numbers, _ in self.parts)
 
     def __getitem__(self, places: Tensor) -> Tensor:
-        """Gather the ids at some places of the stream, of any shape."""
+        """Return the ids at given positions of the stream, in the shape of `places`."""
         wanted = places.numpy() - 1
         ids_there = np.full(wanted.shape, self.eos)
         for numbers, ids in self.parts:
@@ -248,7 +248,7 @@ Stream = Tensor | EncodedText
 
 
 def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
-    """Bring text files to a vocabulary, as one stream. Blank lines are left out."""
+    """Encode text files with a vocabulary, as one stream without blank lines."""
     known = vocabulary.ids()
     eos, unk = known[EOS], known[UNK]
     parts = []
@@ -265,19 +265,19 @@ def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
 
 
 def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
-    """Do the same in memory: word ids, (tokens,) int64."""
+    """Encode text files like `map_text`, in memory: word ids, (tokens,) int64."""
     return torch.cat(list(map_text(paths, vocabulary).split(STREAM_BLOCK)))
 
 
 def file_facts(path: Path) -> TextFile:
-    """Hash a file and count its tokens, for the record."""
+    """Return the hash and the number of tokens of a file, for the record."""
     text = number_text(path)
     return TextFile(path.name, text.sha256, len(text.numbers))
 
 
 @dataclass(frozen=True, slots=True)
 class FoldedText:
-    """A stream on disk as parallel columns; stands in for a tensor of (time, batch)."""
+    """A stream on disk as parallel columns; it replaces a tensor of (time, batch)."""
 
     stream: EncodedText
     shape: tuple[int, int]  # time and batch
@@ -286,7 +286,7 @@ class FoldedText:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Tensor:
-        """Read some rows."""
+        """Read a range of rows."""
         time, batch = self.shape
         return self.stream[torch.arange(*rows.indices(time))[:, None] + torch.arange(batch) * time]
 
@@ -296,7 +296,7 @@ def columns(stream: Tensor, batch: int) -> Tensor: ...
 @overload
 def columns(stream: Stream, batch: int) -> Tensor | FoldedText: ...
 def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
-    """Fold a stream into `batch` parallel columns, (time, batch); a remainder at the end is dropped."""
+    """Divide a stream into `batch` parallel columns, (time, batch); the remainder is dropped."""
     time = len(stream) // batch
     if time < 2:
         raise TrainingError(
@@ -309,20 +309,20 @@ def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is read at once."""
+    """The words of one training step."""
 
     words: Tensor  # word ids, (time, batch)
-    targets: Tensor  # the words that follow, (predictions,)
-    rows: Tensor | None  # which of the time * batch outputs predict them; None for all
-    fresh: bool  # whether the state before it is the fresh one, not that after the window before
+    targets: Tensor  # the words to predict, (predictions,)
+    rows: Tensor | None  # which of the time * batch outputs are predictions; None for all
+    fresh: bool  # whether it starts from the initial state, not from the state after the last window
 
     def predicting(self, outputs: Tensor) -> Tensor:
-        """Pick the outputs that predict a word: (time, batch, hidden) to (predictions, hidden)."""
+        """Select the outputs that are predictions: (time, batch, hidden) to (predictions, hidden)."""
         flat = outputs.flatten(0, 1)
         return flat if self.rows is None else flat[self.rows]
 
     def columns(self, first: int, stop: int) -> Window:
-        """Return the columns from `first` to before `stop`, or to the last, alone."""
+        """Return a window of only the columns from `first` up to, but without, `stop`."""
         batch = self.words.shape[1]
         words = self.words[:, first:stop]
         if self.rows is None:
@@ -336,17 +336,17 @@ class Window:
 
 
 class Windows(Protocol):
-    """A text, one window after the other."""
+    """A text as a sequence of windows."""
 
     @property
     def n_windows(self) -> int:
-        """Windows of the whole text."""
+        """Number of windows of the whole text."""
 
     def tokens(self, windows: int) -> int:
-        """Count the words predicted in the first so many windows."""
+        """Count the predicted words in the first `windows` windows."""
 
     def windows_for(self, tokens: int) -> int:
-        """Count the windows, from the first, in which at least so many words are predicted."""
+        """Count the first windows that together have at least `tokens` predicted words."""
 
     def read(self, window: int, device: torch.device) -> Window:
         """Return one window, counted from 0."""
@@ -354,15 +354,15 @@ class Windows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A text folded into columns that are read side by side; all but the first row is predicted."""
+    """A text in columns that are read in parallel; every word but the first row is predicted."""
 
     text: Tensor | FoldedText  # word ids, (time, batch), in memory or on disk
-    length: int  # rows predicted at once
-    fresh_state: bool = False  # every window starts from the fresh state; otherwise the first alone
+    length: int  # number of rows predicted at once
+    fresh_state: bool = False  # whether every window starts from the initial state, not only the first
 
     @property
     def n_windows(self) -> int:
-        """See `Windows`; the last may be shorter than the others."""
+        """See `Windows`; the last window may be shorter."""
         return -(-(len(self.text) - 1) // self.length)
 
     def tokens(self, windows: int) -> int:
@@ -381,17 +381,17 @@ class Columns:
 
 
 class Lines:
-    """A text read by whole lines, each from the fresh state and the `<eos>` before it to the one at its end.
+    """A text as whole lines, each from the initial state and the `<eos>` before it to the `<eos>` at its end.
 
-    A batch holds lines that follow each other in the text; the last may hold fewer. Shorter ones are filled
-    up with `<eos>`, after which nothing is predicted. The stream has `<eos>` first, last and between lines.
+    A batch holds consecutive lines of the text; the last may be smaller. Shorter lines are padded with
+    `<eos>` without predictions. The stream has `<eos>` at its start and end, and between lines.
     """
 
     def __init__(self, stream: Stream, eos: int, batch: int) -> None:
         ends = _places_of(eos, stream)
         self.stream, self.eos, self.batch = stream, eos, batch
         self.starts, self.lengths = ends[:-1], ends.diff()
-        # Words predicted up to the end of each batch.
+        # Number of predicted words up to the end of each batch.
         self._tokens = torch.cat([self.starts[::batch], ends[-1:]]) - ends[0]
 
     @property
@@ -436,9 +436,9 @@ def vocabulary_of(language: Language) -> Vocabulary:
 
 
 def draw_text(language: Language, split: Split) -> Tensor:
-    """Draw the strings of a language as one stream of word ids: `<eos>`, then every string and an `<eos>`.
+    """Sample the strings of a language as one stream of word ids: `<eos>`, then every string and an `<eos>`.
 
-    They are ids in `vocabulary_of(language)`, (tokens,) int64.
+    The ids are those of `vocabulary_of(language)`, (tokens,) int64.
     """
     start = np.zeros(1, dtype=np.int32)  # <eos> has id 0
     return torch.from_numpy(np.concatenate([start, *map(_ids, language.draw(split))]).astype(np.int64))
@@ -452,6 +452,6 @@ def _ids(strings: Strings) -> NDArray[np.int32]:
 
 
 def describe_drawn(name: str, text: Tensor) -> TextFile:
-    """Describe drawn text, for the record; the hash is that of its ids, little-endian int64."""
+    """Describe sampled text, for the record; the hash is that of its ids, little-endian int64."""
     digest = hashlib.sha256(text.numpy().astype("<i8").tobytes()).hexdigest()
     return TextFile(name, digest, len(text) - 1)

@@ -1,4 +1,4 @@
-"""Cross-entropy and its gradients in one pass, a tile of rows at a time."""
+"""Cross-entropy and its gradients in one pass, tile by tile of rows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 TINY = torch.finfo(torch.float32).tiny
-# Logits computed at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
+# Logits computed at once: on a CPU, few enough that a tile stays in the cache; on a GPU, many.
 LOSS_TILE_LOGITS = {"cpu": 2**20}
 LOSS_ON_ACCELERATOR = 2**26
 LEAST_TILE_ROWS = 512
-# Rows of logits are as long as a multiple of this: MKL makes rows of 10,797 numbers at two thirds of the
-# speed of rows of 10,800.
+# The length of rows of logits is rounded up to a multiple of this: with rows of 10,797 numbers, MKL has two
+# thirds of the speed of 10,800.
 ROW_MULTIPLE = 16
-# Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each
-# product that adds to it should be over many rows.
+# Derivatives by logits in memory at once. The matrix's gradient is as large as the matrix, so each product
+# that is added to it should cover many rows.
 HELD_SLOPES = 2**26
 
 
 class _TiledCrossEntropy(torch.autograd.Function):
-    """Forward and gradients together, one tile of rows at a time, while the tile is in the cache."""
+    """Loss and gradients together, one tile of rows at a time, while the tile is in the cache."""
 
     @staticmethod
     def forward(
@@ -51,7 +51,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
                 slope = slopes[start - first : rows.stop - first]
                 logits = _product(low_hidden[rows], low_weight, low_bias, room=slope)
                 torch.softmax(logits, 1, out=slope)
-                # Where the targets stand, as if the rows were one after the other: `scatter_` takes a copy.
+                # Positions of the targets in the flattened tile, because `scatter_` would make a copy.
                 where = targets[rows] + torch.arange(len(slope), device=targets.device) * width
                 chosen = slope.take(where)
                 loss -= chosen.float().clamp(min=TINY).log().sum(dtype=loss.dtype)
@@ -84,7 +84,7 @@ def _widened(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
 def _product(
     inputs: Tensor, weight: Tensor, bias: Tensor | None = None, room: Tensor | None = None
 ) -> Tensor:
-    """Return x Wᵀ + b, in `room` where that is faster: of a new tensor the system has to clear every page."""
+    """Return x Wᵀ + b, in `room` if that is faster: for a new tensor, the system must clear its memory."""
     if inputs.device.type != "cpu" or (inputs.dtype == torch.float32 and ONEDNN_IS_FASTER):
         return linear(inputs, weight, bias)
     if bias is None:
@@ -95,13 +95,13 @@ def _product(
 def cross_entropy(
     hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """Mean cross-entropy of `softmax(hidden weightᵀ + bias)` against targets, in nats.
+    """Return the mean cross-entropy of `softmax(hidden weightᵀ + bias)` against targets, in nats.
 
     Args:
         hidden: Outputs of the last layer, (rows, hidden), float32.
         weight: Output matrix, (vocabulary, hidden), float32.
         bias: Output bias, (vocabulary,), float32.
         targets: Word ids, (rows,).
-        dtype: Type of the matrix products; all else stays in float32.
+        dtype: Type of the matrix products; everything else is float32.
     """
     return _TiledCrossEntropy.apply(hidden, weight, bias, targets, dtype)  # type: ignore[no-any-return, no-untyped-call]

@@ -1,4 +1,4 @@
-"""Learning curves: their columns, what cells add to them, their file."""
+"""Learning curves: their columns, the additional values of cells, and their file."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 
 CurveRow = dict[str, int | float | None]
-# What a point holds; one column a watched scalar and layer follows (`alpha_1`, `alpha_2`).
+# Columns of a point; further columns have a watched scalar of a layer (`alpha_1`, `alpha_2`).
 CURVE_COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(),  # windows read
-    "epoch": pa.int64(),  # that this window belongs to, from 1
+    "epoch": pa.int64(),  # of this window, from 1
     "tokens": pa.int64(),  # training tokens read
     "learning_rate": pa.float64(),  # of the next window
-    "training_loss": pa.float64(),  # nats a token, mean over the windows since the last row
-    "validation_loss": pa.float64(),  # nats a token; null where the model was not validated
+    "training_loss": pa.float64(),  # nats per token, mean over the windows since the last row
+    "validation_loss": pa.float64(),  # nats per token; null if the model was not validated
     "validation_perplexity": pa.float64(),
-    "seconds": pa.float64(),  # of training, validation and saving included, over all resumptions
+    "seconds": pa.float64(),  # of training, including validation and saving, over all sessions
 }
 
 
 def curves_path(out: Path) -> Path:
-    """Name the file of the learning curves of a checkpoint."""
+    """Return the path of the learning curves of a checkpoint."""
     return out.with_name(f"{out.stem}.curves.parquet")
 
 
 @torch.no_grad()
 def watched_scalars(model: Network, sample: Window) -> CurveRow:
-    """Read what the cells find worth a curve; layers are counted from 1.
+    """Return the watched scalars of the cells; layers are counted from 1.
 
-    What depends on words is averaged over those of a sample, the same at every point. Nothing is dropped, and
-    no random numbers are drawn.
+    Values that depend on words are means over a sample, which is the same at every point. There is no
+    dropout, and no random numbers are drawn.
     """
     row: CurveRow = {}
     x = None
@@ -59,7 +59,7 @@ def watched_scalars(model: Network, sample: Window) -> CurveRow:
 
 
 def write_curves(path: Path, rows: Sequence[CurveRow], columns: Mapping[str, pa.DataType]) -> None:
-    """Write the points of a learning curve, whole or not at all; what is no column is a number."""
+    """Write the points of a learning curve atomically; additional columns are float64."""
     names = [*columns, *(name for name in rows[-1] if name not in columns)]
     types = [columns.get(name, pa.float64()) for name in names]
     values = [

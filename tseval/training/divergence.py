@@ -1,4 +1,4 @@
-"""A loss or gradient that is not finite ends a training, with advice."""
+"""The error, with advice, for a loss or gradient that is not finite."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TRY = "Lower --learning-rate or --clip."
 
 
 def remedy(model: Network) -> str:
-    """Say what to change: about the cell, if it is known to diverge with its options, and in general."""
+    """Return advice after a divergence: the advice of the cell, if any, and general advice."""
     advice = model.cells[0].advice
     return TRY if advice is None else f"{advice}\n  Otherwise: {TRY}"
 
 
 def check_finite(model: Network, values: Sequence[float], place: str) -> None:
-    """Refuse to go on with a loss or a norm of the gradient that is none."""
+    """Stop a training whose loss or gradient norm is not finite."""
     for name, value in zip(("loss", "norm of the gradient"), values, strict=True):
         if not math.isfinite(value):
             advice = remedy(model)

@@ -1,4 +1,4 @@
-"""Train a word-level language model by truncated back-propagation; what is measured along the way."""
+"""Training of a word-level language model by truncated back-propagation, with evaluations during training."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from tseval.training.settings import ClassifierSettings, Settings
 
 
-STRINGS = 512  # read at once
+STRINGS = 512  # strings read at once
 
 
 def string_loss(model: LanguageModel, vocabulary: Vocabulary, suite: Suite) -> float:
-    """Measure a model on the strings of a formal language, in nats a symbol, the end of each included."""
+    """Return the loss on strings of a formal language, in nats per symbol, including the end of strings."""
     ids = vocabulary.ids()
     ends = ids[EOS]
     stream = [ends]
@@ -62,7 +62,7 @@ def string_loss(model: LanguageModel, vocabulary: Vocabulary, suite: Suite) -> f
 
 
 def headline_error(run: Run) -> float:
-    """Return the number that the paper on a language reports, as an error.
+    """Return the main number of the paper on a formal language, as an error.
 
     That is the largest error over attractors, the share of strings with an error, or 1 minus the mean
     accuracy over distances (`tseval.analysis.breakdowns.MEASURES`).
@@ -77,33 +77,33 @@ ACCURACY_COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("step", "tokens"), pa.int64()),
     **dict.fromkeys(ROW_COLUMNS, pa.string()),
     **dict.fromkeys(COUNTS, pa.int64()),
-    "accuracy": pa.float64(),  # null where no item is decidable
-    # Of formal languages alone:
-    "string_loss": pa.float64(),  # nats a symbol on the strings of the suite
-    "headline_error": pa.float64(),  # as the paper on the language counts it
+    "accuracy": pa.float64(),  # null if no item is decidable
+    # Only for formal languages:
+    "string_loss": pa.float64(),  # nats per symbol on the strings of the suite
+    "headline_error": pa.float64(),  # by the definition of the paper on the language
 }
 OF_LANGUAGES = ("string_loss", "headline_error")
 SCHEMA = pa.schema(ACCURACY_COLUMNS)
 
 
 def accuracy_path(out: Path) -> Path:
-    """Name the file of the early evaluations of a checkpoint."""
+    """Return the path of a checkpoint's accuracies during training."""
     return out.with_name(f"{out.stem}.accuracy.parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEvaluation:
-    """Scores suites and adds the accuracies to a parquet file, one row per construction and moment."""
+    """Evaluation on suites during training, with a row per construction and moment in a parquet file."""
 
-    path: Path  # what an earlier part of the same run wrote there is not measured again
-    suites: Sequence[Suite]  # no two of one name
+    path: Path  # rows from an earlier session of the same run are kept
+    suites: Sequence[Suite]  # with different names
     vocabulary: Vocabulary
-    every: int | None  # windows between two moments; None for every validation. The end is always one
-    # Where to keep a run of every moment, `RUNS/step-000500`; of several suites, each in a folder of its own.
+    every: int | None  # windows between evaluations; None for every validation. The end is always evaluated
+    # Where to store a run of every moment, `RUNS/step-000500`; with several suites, in a folder for each.
     runs: Path | None = None
 
     def start(self, resumed: bool) -> None:
-        """Begin with an empty file, unless an interrupted run goes on."""
+        """Check the suites, and start with an empty file unless an interrupted run continues."""
         if self.runs and not resumed and (found := runs_below(self.runs)) != ([], []):
             first = [*found[0], *found[1]][0]
             raise TrainingError(
@@ -129,13 +129,13 @@ class EarlyEvaluation:
             self.path.unlink(missing_ok=True)
 
     def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
-        """Score all suites with a model as it is after `step` windows."""
+        """Evaluate a model on all suites after `step` windows."""
         rows = self._rows()
         known = set(zip(rows["step"].to_pylist(), rows["suite"].to_pylist(), strict=True))
         for suite in self.suites:
             if (step, suite.name) not in known:
                 out = self.runs and (self.runs / suite.name if len(self.suites) > 1 else self.runs)
-                # A run of this step that is there is from before an interruption, perhaps on another device.
+                # An existing run of this step is from before an interruption, perhaps from another device.
                 run = evaluate_during(self._wrap(model), suite, out, step, tokens=tokens, overwrite=True)
                 own = self._of_language(model, suite, run)
                 counts = count(run.verdicts).assign(step=step, tokens=tokens, suite=suite.name, **own)
@@ -144,7 +144,7 @@ class EarlyEvaluation:
         write_whole(self.path, to_parquet(rows))
 
     def _of_language(self, model: LanguageModel, suite: Suite, run: Run) -> dict[str, float | None]:
-        """Measure what else is told of a formal language."""
+        """Return the additional numbers for a formal language."""
         if suite.score != "choices":
             return dict.fromkeys(OF_LANGUAGES)
         measured = string_loss(model, self.vocabulary, suite), headline_error(run)
@@ -157,7 +157,7 @@ class EarlyEvaluation:
         try:
             rows = read_parquet(self.path, ACCURACY_COLUMNS, needed=older, others=False)
             for name in OF_LANGUAGES:
-                if name not in rows.column_names:  # of a training that an earlier version began
+                if name not in rows.column_names:  # written by an earlier version
                     rows = rows.append_column(name, pa.nulls(len(rows), pa.float64()))
             return rows.select(list(ACCURACY_COLUMNS)).replace_schema_metadata(None)
         except (OSError, ContentError) as error:
@@ -188,14 +188,19 @@ def train_language_model(
     destination: Destination,
     listener: Listener,
 ) -> float:
-    """Train a model and keep the checkpoint with the lowest validation perplexity.
+    """Train a model, and keep the checkpoint with the lowest validation perplexity.
 
     Args:
-        model: With its initial weights, on the device to train on.
+        model: Model with initial weights, on the training device.
+        vocabulary: Its vocabulary.
         text: Training and validation streams of word ids, each (tokens,), in memory or on disk.
+        settings: All settings of the training.
+        destination: Output files and evaluations.
+        listener: Gets reports of progress.
 
     Returns:
-        Validation perplexity of the saved checkpoint, per token with `<eos>`, unknown words as `<unk>`.
+        Validation perplexity of the saved checkpoint, per token including `<eos>`, with `<unk>` for unknown
+        words.
     """
     make = partial(_Run, model, vocabulary, text, settings, destination)
     return run_training(make, destination.out, listener)
@@ -222,7 +227,7 @@ class _Run(TrainingState, Training):
         self.notes = self.learner.notes
 
     def begin(self) -> None:
-        """Begin, and let the probe and the compiler do so."""
+        """Start or resume the run, its evaluations, and the compilation."""
         if self.destination.probe:
             self.destination.probe.start(self.destination.resume and self.resume.exists())
         super().begin()
@@ -299,7 +304,7 @@ class _Run(TrainingState, Training):
 def windows_of(
     text: tuple[Stream, Stream], vocabulary: Vocabulary, settings: Settings
 ) -> tuple[Windows, Windows]:
-    """Cut training and validation streams into what is read at once."""
+    """Divide the training and validation streams into windows."""
     train, valid = text
     if settings.whole_lines:
         eos = vocabulary.ids()[EOS]
@@ -312,14 +317,14 @@ def windows_of(
 
 
 def compile_loops(model: LanguageModel) -> None:
-    """Let torch fuse the loops over words of those cells that torch has no fused layer for."""
+    """Let torch compile the loops over words of cells without a fused layer."""
     for cell in model.cells:
         if not isinstance(cell, FusedCell):
             cell.scan = torch.compile(cell.scan)  # type: ignore[method-assign]
 
 
 def provenance(settings: Settings | ClassifierSettings) -> dict[str, Json]:
-    """Say what a checkpoint records of how it was trained, and with what."""
+    """Return the record of settings and versions for a checkpoint."""
     return {
         "settings": asdict(settings),
         "versions": {

@@ -1,4 +1,4 @@
-"""The loop that all trainings share: learn, validate, save, stop in order."""
+"""The loop of all trainings: learn, validate, save, and stop cleanly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def enough_memory(path: Path) -> Iterator[None]:
-    """Say in one message that memory ran out, and that the resume file at `path` is what is kept."""
+    """Turn a lack of memory into one message, which mentions the resume file at `path`."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -59,59 +59,59 @@ def enough_memory(path: Path) -> Iterator[None]:
         raise TrainingError(f"the memory of the device is too small for this training.\n  {advice}") from None
 
 
-READ_EVERY = 0.5  # seconds between readings of the losses: often enough for a bar, seldom enough for a GPU
+READ_EVERY = 0.5  # seconds between readings of the losses, a compromise between progress bar and GPU speed
 
 
 class Probe(Protocol):
-    """Measures something else along the way, such as the accuracy on a suite."""
+    """An additional evaluation during training, such as the accuracy on a suite."""
 
     @property
     def every(self) -> int | None:
-        """Windows between two moments; None for every validation. The very end is always one."""
+        """Windows between two evaluations; None for every validation. The end is always evaluated."""
 
     def start(self, resumed: bool) -> None:
-        """Hear that the run starts, or goes on where an earlier process left it."""
+        """Prepare for a run that starts, or continues from an earlier session."""
 
     def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
-        """Measure a copy of the model, weights as on disk, after so many windows and training tokens."""
+        """Evaluate a copy of the model, with weights as on disk, after `step` windows and `tokens` tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a run writes, and what it measures besides; none of it changes the result."""
+    """The output files of a run, and its additional evaluations; neither changes the result."""
 
-    out: Path  # the checkpoint; the resume file and the learning curves stand beside it
-    origin: Mapping[str, Json]  # what the checkpoint records about where the model comes from
+    out: Path  # the checkpoint; resume file and learning curves are in the same folder
+    origin: Mapping[str, Json]  # the checkpoint's record of the model's origin
     save_every: float = 300.0  # seconds between resume files
-    resume: bool = False  # go on from the resume file if there is one
-    probe: Probe | None = None  # of a language model
+    resume: bool = False  # whether to continue from the resume file if there is one
+    probe: Probe | None = None  # only for a language model
 
 
 class Listener(Protocol):
-    """Hears of the training as it goes, to draw a bar."""
+    """A receiver of progress reports, such as a progress bar."""
 
     def start(self, done: int, total: int) -> None:
-        """Hear how many tokens or examples there are, and how many an earlier process has read."""
+        """Receive the number of tokens or examples in total, and how many earlier sessions have read."""
 
     def read(self, step: int, done: int, loss: float) -> None:
-        """Hear that so many windows and tokens are done, the newest at this mean loss (nats)."""
+        """Receive the number of finished windows and tokens, and the latest mean loss (nats)."""
 
     def noted(self, line: str) -> None:
-        """Hear of something unusual that makes the run slower."""
+        """Receive a note on something unusual that makes the run slower."""
 
     def validated(self, step: int, value: float, kept: bool) -> None:
-        """Hear of the perplexity after a step, or a classifier's accuracy after an epoch; `kept` if saved."""
+        """Receive perplexity after a step, or accuracy after an epoch; `kept` if the checkpoint was saved."""
 
 
 class Training(ABC):
-    """A training run and its files; how one step is learnt from and measured is a trainer's own."""
+    """A training run and its files; subclasses define a step and its measurements."""
 
     columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
     model: Network
     optimiser: Optimizer
     settings: Settings | ClassifierSettings
     course: Course
-    notes: list[str]  # for the user, each about something that happened since they were last taken away
+    notes: list[str]  # notes for the user since the last report
 
     def __init__(
         self,
@@ -127,9 +127,9 @@ class Training(ABC):
         self._saved_at = self._clock = time.monotonic()
 
     def begin(self) -> None:
-        """Take up the run where its resume file leaves it, or start one.
+        """Resume the run from its resume file, or start a new one.
 
-        The file is there from the start: a checkpoint without one is a finished run.
+        The file exists from the start, so a checkpoint without one is a finished run.
         """
         if self.destination.resume and self.resume.exists():
             content = load_resume(self.resume, self.identity)
@@ -140,7 +140,7 @@ class Training(ABC):
             self.save()
 
     def follow(self, listener: Listener) -> float:
-        """Learn to the end, and give what the checkpoint that is left reached in validation."""
+        """Train to the end, and return the validation result of the kept checkpoint."""
         listener.start(*self._progress())
         read_at = time.monotonic()
         with enough_memory(self.resume), stop_signals() as stopping:
@@ -156,7 +156,7 @@ class Training(ABC):
                     listener.validated(*self._validate())
                 elif self.settings.log_every and self.course.step % self.settings.log_every == 0:
                     self.add_row()
-                self._probe()  # before the state is saved, so that a kill meanwhile does not skip it
+                self._probe()  # before the state is saved, so that a kill in between does not skip it
                 late = time.monotonic() - self._saved_at >= self.destination.save_every
                 if late or validates or stopping():
                     self.save()
@@ -184,31 +184,31 @@ class Training(ABC):
         self.add_row()
 
     def _probe(self) -> None:  # noqa: B027 - nothing, of a classifier
-        """Measure what else is to be measured at this moment, if anything."""
+        """Run the additional evaluation, if it is due."""
 
     @abstractmethod
     def advance(self) -> None:
-        """Learn from one more window or batch."""
+        """Train on one more window or batch."""
 
     @abstractmethod
     def read_losses(self) -> float | None:
-        """Return the mean loss of the newest steps, if there are some."""
+        """Return the mean loss of the latest steps, or None."""
 
     @abstractmethod
     def add_row(self) -> None:
         """Add a point to the learning curve."""
 
     def content(self) -> dict[str, object]:
-        """Return everything that `restore` needs, as tensors and plain data."""
+        """Return everything for `restore`, as tensors and plain data."""
         return snapshot(self.model, self.optimiser, self.course)
 
     def restore(self, content: Mapping[str, object]) -> None:
-        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+        """Restore the state in `content`; parts that do not fit raise various errors."""
         take_up(content, self.model, self.optimiser, self.course)
 
     @abstractmethod
     def _progress(self) -> tuple[int, int]:
-        """Return how many tokens or examples were learnt from, and how many there are."""
+        """Return the number of tokens or examples so far, and in total."""
 
     @abstractmethod
     def _ended(self) -> bool: ...
@@ -218,14 +218,14 @@ class Training(ABC):
 
     @abstractmethod
     def _validate(self) -> tuple[int, float, bool]:
-        """Measure the model and keep it if it is the best so far; give what a listener hears of it."""
+        """Validate the model, keep it if it is the best so far, and return the arguments for the listener."""
 
     @abstractmethod
     def _best(self) -> float: ...
 
 
 def run_training(make: Callable[[], Training], out: Path, listener: Listener) -> float:
-    """Make a run, and train to its end."""
+    """Create a run, and train to its end."""
     with enough_memory(resume_path(out)):
         run = make()
         run.begin()

@@ -1,7 +1,7 @@
-"""Resume files: everything that a training is between two windows, as plain data.
+"""Resume files: the complete state of a training between two windows, as plain data.
 
-A run that was killed and taken up again ends, on a CPU, with the bit-identical checkpoint and the same
-learning curves as one that was not; only the seconds differ.
+On a CPU, a run that was killed and resumed ends with a bit-identical checkpoint and the same learning curves
+as an uninterrupted one; only the seconds differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HASHED = ("training text", "validation text", "vocabulary list")
 
 
 def resume_path(out: Path) -> Path:
-    """Name the resume file of a checkpoint that is being made."""
+    """Return the path of the resume file of an unfinished checkpoint."""
     return out.with_name(f"{out.name}.resume")
 
 
@@ -49,9 +49,9 @@ def identify(
     text: tuple[Stream, Stream],
     settings: Settings | ClassifierSettings,
 ) -> dict[str, object]:
-    """Name everything that decides the result of a run, as a user knows it; long things by their SHA-256.
+    """Return everything that determines the result of a run, under the user's names; long data as SHA-256.
 
-    `text` is all that is learnt from and validated on, (numbers,) each.
+    `text` is all training and all validation data, (numbers,) each.
     """
     words = hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
     return {
@@ -63,7 +63,7 @@ def identify(
 
 
 def _sha256(stream: Stream) -> str:
-    """Hash a stream as it was read, whatever a cache may say of it."""
+    """Hash a stream from its data, without relying on cached hashes."""
     digest = hashlib.sha256()
     for block in stream.split(STREAM_BLOCK):
         digest.update(block.numpy().data)
@@ -71,14 +71,14 @@ def _sha256(stream: Stream) -> str:
 
 
 def random_there(device: torch.device) -> dict[str, Tensor]:
-    """Return the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
+    """Return the random state of an accelerator, by its type; a CPU's state is stored separately."""
     if device.type == "cpu":
         return {}
     return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
 
 
 def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:
-    """Return what decides how a run goes on, as tensors and plain data."""
+    """Return everything that determines how a run continues, as tensors and plain data."""
     device = next(model.parameters()).device
     return {
         "weights": model.state_dict(),
@@ -90,12 +90,12 @@ def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, 
 
 
 def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer, course: Course) -> None:
-    """Become the run that a snapshot was taken of; whatever does not fit raises an error of some kind."""
+    """Restore a snapshot; parts that do not fit raise various errors."""
     device = next(model.parameters()).device
     model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
     optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
     torch.set_rng_state(cast("Tensor", content["random"]))
-    # A run that was on a device of another kind goes on with fresh random numbers of this one.
+    # A run from a device of another type continues with new random numbers of this device.
     there = cast("dict[str, Tensor]", content.get("random_there", {}))
     if device.type in there:
         torch.get_device_module(device.type).set_rng_state(there[device.type], device)
@@ -106,7 +106,7 @@ def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer,
 
 @contextmanager
 def fitting_together(path: Path) -> Iterator[None]:
-    """Say in one message that the parts of a resume file do not fit the run."""
+    """Turn errors of a resume file that does not fit into one message."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -119,7 +119,7 @@ def fitting_together(path: Path) -> Iterator[None]:
 
 
 def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
-    """Read a resume file; nothing in it is executed."""
+    """Read a resume file and check its settings; no code in the file is executed."""
     over = f"Remove {path} to start over."
     try:
         content = read_plain(path)
@@ -129,7 +129,8 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
         raise TrainingError(f"{path}: this version of tseval cannot read this resume file. {over}")
     if not isinstance(content.get("identity"), dict):
         raise TrainingError(f"{path}: the resume file does not say which settings the training had. {over}")
-    # A setting that the file does not know yet had its default. What both kinds share, each has always had.
+    # A setting that is missing in an old file had its default. Both kinds of training have always had the
+    # rest.
     defaults = {**asdict(Settings()), **asdict(ClassifierSettings())}
     started = {**defaults, **cast("dict[str, object]", content["identity"])}
     for name, value in identity.items():
@@ -145,10 +146,10 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
 
 @dataclass(slots=True)
 class Course:
-    """How a run went so far; plain data, to which each trainer adds its own."""
+    """The history of a run, as plain data; subclasses add fields."""
 
-    step: int = 0  # windows or batches learnt from
+    step: int = 0  # windows or batches so far
     loss: float = 0.0  # sum of their mean losses, nats
-    seconds: float = 0.0  # of work, over all resumptions
+    seconds: float = 0.0  # of work, over all sessions
     rows: list[CurveRow] = field(default_factory=list)  # points of the learning curve
-    validations: list[Json] = field(default_factory=list)  # what the checkpoint records of each
+    validations: list[Json] = field(default_factory=list)  # the checkpoint's record of each validation

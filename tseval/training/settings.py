@@ -1,7 +1,7 @@
-"""How a training goes: its settings, the rate over its steps, optimisers; the settings of papers, by name.
+"""Settings of a training, the learning rate at each step, optimisers, and presets from papers.
 
-Optimisers are torch's, without the two seconds that their first step takes: torch keeps its compiler out of
-their methods, and the first call imports the compiler for that. Nothing here compiles an optimiser, or
+The optimisers are torch's, without the two seconds of their first step: torch excludes their methods from
+compilation, and imports its compiler for that at the first call. Nothing here compiles an optimiser, or
 differentiates through one.
 """
 
@@ -33,28 +33,28 @@ Precision = Literal["float32", "bfloat16"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a model is trained: all of it decides the result.
+    """The settings of a language-model training, all of which affect the result.
 
-    The defaults are those of Bhatt et al. 2020 where the paper gives them. Every field is an option of
+    The defaults are those of Bhatt et al. 2020, if the paper states them. Every field is an option of
     `tseval train lm`.
 
     Attributes:
-        max_tokens: Rounded up to a window; in place of whole epochs.
-        window: Words that an error is propagated back through.
-        fresh_state: Whether every window starts from the fresh state, also in validation; otherwise the state
-            is carried through an epoch. For cells that cannot forget, such as the URN.
-        whole_lines: Whether the text is read by whole lines, `batch` at a time, each from the fresh state;
-            `window` and `fresh_state` then have no say.
+        max_tokens: Used instead of whole epochs; rounded up to a window.
+        window: Number of words through which an error is propagated back.
+        fresh_state: Whether every window starts from the initial state, also in validation. Otherwise, the
+            state is kept through an epoch. For cells that cannot forget, such as the URN.
+        whole_lines: Whether the text is read by whole lines, `batch` at a time, each from the initial state;
+            `window` and `fresh_state` are then ignored.
         optimiser: `adam`, or `sgd` without momentum.
         schedule: `constant`; `cosine`: from the full rate down to zero over the whole run; `anneal`: divided
-            by `anneal_factor` whenever the validation perplexity is no better than the best.
+            by `anneal_factor` whenever the validation perplexity does not improve on the best.
         anneal_factor: 4 in Gulordava et al. 2018 and Marvin & Linzen 2018.
-        initial_range: The word language models that the papers build on have 0.1; gated cells under Adam
-            leave the unigram distribution sooner with 1.
-        precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted where
-            they are not compiled; weights, sums, state and the optimiser stay in float32.
-        validate_every: Windows between validations, besides the ends of epochs and of the run.
-        compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
+        initial_range: 0.1 in the word language models on which the papers are based. With 1, gated cells
+            under Adam learn more than the unigram distribution earlier.
+        precision: Type of the matrix products; weights, sums, state and optimiser are float32. On a GPU, the
+            products of torch's fused layers (SRN, GRU, LSTM) stay float32 if they are not compiled.
+        validate_every: Windows between validations, in addition to the ends of epochs and of the run.
+        compiled: Whether `torch.compile` compiles the loops of cells without a fused layer.
     """
 
     epochs: Annotated[int, "Number of passes over the training text."] = 5
@@ -124,10 +124,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierSettings:
-    """How a classifier is trained, by Adam: all of it decides the result.
+    """The settings of a classifier training with Adam, all of which affect the result.
 
-    Every field is an option of `tseval train number` and `grammaticality`. `patience` is counted in epochs
-    that were no better than the best, None for never; `log_every` None for no points within an epoch.
+    Every field is an option of `tseval train number` and `grammaticality`. `patience` is the number of epochs
+    without improvement on the best, None for no limit. `log_every` None means no points within an epoch.
     """
 
     epochs: Annotated[int, "Largest number of passes over the training examples."] = 30
@@ -155,7 +155,7 @@ class ClassifierSettings:
 
 
 class _Bare(Optimizer):
-    """The methods as they are, without what keeps the compiler out."""
+    """An optimiser with torch's methods, without the wrappers that exclude them from compilation."""
 
     add_param_group: Any = unwrap(Optimizer.add_param_group)
     zero_grad: Any = unwrap(Optimizer.zero_grad)
@@ -177,14 +177,14 @@ class SGD(_Bare, torch.optim.SGD):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The run as a count of steps, one step a window, the first step 1."""
+    """The steps of a run, one step per window, counted from 1."""
 
     settings: Settings
-    text: Windows  # read once an epoch
+    text: Windows  # read once per epoch
 
     @property
     def steps(self) -> int:
-        """Windows of the whole run."""
+        """Number of windows of the whole run."""
         settings = self.settings
         if settings.max_tokens is None:
             return settings.epochs * self.text.n_windows
@@ -192,21 +192,21 @@ class Schedule:
         return epochs * self.text.n_windows + self.text.windows_for(rest)
 
     def tokens(self, step: int) -> int:
-        """Training tokens read after so many steps."""
+        """Return the number of training tokens after `step` steps."""
         epochs, windows = divmod(step, self.text.n_windows)
         return epochs * self.text.tokens(self.text.n_windows) + self.text.tokens(windows)
 
     def epoch(self, step: int) -> int:
-        """Epoch that a step belongs to, from 1; before the first step, 1."""
+        """Return the epoch of a step, from 1; before the first step, 1."""
         return (max(step, 1) - 1) // self.text.n_windows + 1
 
     def validates(self, step: int) -> bool:
-        """Return whether the model is validated after a step: at every end of an epoch and at the end."""
+        """Return whether to validate after a step: at the end of epochs and of the run, and as set."""
         every, epoch = self.settings.validate_every, self.text.n_windows
         return step == self.steps or step % epoch == 0 or (every is not None and step % every == 0)
 
     def rate(self, step: int, anneals: int) -> float:
-        """Learning rate of the step that follows `step` steps, the rate having been annealed so often."""
+        """Return the learning rate of the step after `step` steps, with `anneals` divisions so far."""
         settings = self.settings
         if settings.schedule == "cosine":
             return settings.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
@@ -215,17 +215,17 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Sizes and settings that stand in for the defaults."""
+    """Sizes and settings that replace the defaults."""
 
     sizes: Mapping[str, int | float]  # fields of `tseval.models.network.Sizes`
     settings: Mapping[str, int | float | str]  # fields of `Settings`, or of `ClassifierSettings`
-    source: str  # where they are published
-    # Gives further sizes from architecture, hidden size and language, if any.
+    source: str  # publication
+    # Computes further sizes from architecture, hidden size and language, if any.
     derived: Callable[[str, int, Language | None], Mapping[str, int]] | None = None
 
 
 def _hewitt_sizes(arch: str, hidden: int, language: Language | None) -> dict[str, int]:
-    """Embedding 2k + 10, hidden round(3 m log2 k) - m, where that is a size at all."""
+    """Return embedding 2k + 10 and hidden round(3 m log2 k) - m, at least 1."""
     if not isinstance(language, Dyck):
         raise TrainingError(
             "the preset hewitt2020 computes its sizes from a Dyck language. Add the language, such as "
@@ -240,7 +240,7 @@ UNCLIPPED = 1e9
 
 
 def _bernardy(task: str, *, learning_rate: float, embedding: int) -> Preset:
-    """Return every symbol of a URN the angles of its rotation, and of any other cell so many numbers."""
+    """Make a preset. A URN's word vectors are its rotation angles; for other cells, `embedding` is used."""
     return Preset(
         sizes={"hidden": 32, "layers": 1, "dropout": 0.05},
         settings={
@@ -261,7 +261,7 @@ PRESETS: dict[str, Preset] = {
         source="Bhatt et al. 2020, appendix A.4: the language models of Table 4",
     ),
     # From the command in the readme of the program (github.com/Hritikbansal/RNNs_SVA_OOD) and its defaults.
-    # It drops units between layers alone, fills lines up on the left, and stops after five halvings.
+    # The program has dropout only between layers, pads lines on the left, and stops after five halvings.
     "bansal2020": Preset(
         sizes={"embedding": 200, "hidden": 650, "layers": 2, "dropout": 0.2},
         settings={
@@ -270,8 +270,8 @@ PRESETS: dict[str, Preset] = {
         },
         source="Bansal, Bhatt & Agarwal 2020 (arXiv:2010.04976), the program's language models",
     ),
-    # Embedding as in the published model; the rerun of Marvin & Linzen 2018 leaves it at the program's
-    # default, 200. Window and clip are that program's defaults.
+    # Embedding size of the published model; Marvin & Linzen 2018 used the program's default, 200. Window and
+    # clip are that program's defaults.
     "gulordava2018": Preset(
         sizes={"embedding": 650, "hidden": 650, "layers": 2, "dropout": 0.2},
         settings={
@@ -280,7 +280,7 @@ PRESETS: dict[str, Preset] = {
         },
         source="Gulordava et al. 2018, the English LSTM, and its program's defaults",
     ),
-    # Word vectors as wide as torch's and Keras's default, of which the two papers say nothing.
+    # The two papers do not state the range of word vectors, so these are the defaults of torch and Keras.
     "hewitt2020": Preset(
         sizes={"layers": 1, "dropout": 0.0},
         settings={
@@ -293,7 +293,7 @@ PRESETS: dict[str, Preset] = {
     "bernardy2022-dyck": _bernardy(
         "generalised Dyck; hidden 8, 16 and 32", learning_rate=1e-2, embedding=12
     ),
-    # Epochs and dropout are not given for this task, and taken from the other.
+    # Epochs and dropout are not stated for this task, and taken from the other one.
     "bernardy2022-cross-serial": _bernardy(
         "cross-serial dependencies; hidden 8, 16 and 32", learning_rate=1e-3, embedding=20
     ),
@@ -305,8 +305,8 @@ CLASSIFIER_PRESETS = {
         settings={"batch": 1, "learning_rate": 1e-3},
         source="Bhatt et al. 2020, appendix A.4: the classifiers of Table 1",
     ),
-    # Defaults of the same program, which neither clips nor stops early; it also halves the rate when the
-    # validation loss gets no better, which ours does not.
+    # Defaults of the same program, which neither clips nor stops early. It also halves the rate when the
+    # validation loss does not improve; tseval does not.
     "bansal2020": Preset(
         sizes={"embedding": 50, "hidden": 50, "layers": 1, "dropout": 0.0},
         settings={"epochs": 20, "patience": 20, "batch": 64, "learning_rate": 0.005, "clip": UNCLIPPED},

@@ -1,4 +1,4 @@
-"""Stop a training in order at Ctrl-C or SIGTERM."""
+"""Clean stop of a training at Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Hear of Ctrl-C and SIGTERM without being torn out of a window; a second one acts at once.
+    """Handle Ctrl-C and SIGTERM after the current window; a second signal acts at once.
 
-    Gives a function that tells whether to stop. Outside the main thread, which alone hears of signals,
-    it never says so.
+    Yields a function that returns whether to stop. Outside the main thread, which alone receives signals, it
+    always returns False.
     """
     heard: list[int] = []
 

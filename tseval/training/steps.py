@@ -1,8 +1,8 @@
-"""How a language model learns from one window: in parts where memory is short, on CUDA as one graph.
+"""Training steps of a language model: in parts if memory is short, and as one graph on CUDA.
 
-A step is thousands of small operations, and a GPU would wait for each to be sent to it. CUDA records them
-once and repeats them at a word: what is recorded reads and writes the same memory every time, must not wait
-for the device, and is not computed while it is recorded.
+A step has thousands of small operations, and a GPU would wait for each. CUDA can record them once and replay
+them with one call. A recording reads and writes the same memory every time, must not wait for the device, and
+is not executed while it is recorded.
 """
 
 from __future__ import annotations
@@ -42,25 +42,27 @@ if TYPE_CHECKING:
     from tseval.models.network import LanguageModel
     from tseval.training.settings import Precision, Schedule, Settings
 
-WARM_UPS = 3  # steps before one is recorded: in the first, libraries and optimiser make what they keep
+WARM_UPS = 3  # steps before the recording; in the first, libraries and optimiser allocate their memory
 TRIAL_WORDS = 3
-TRIAL_ERROR = 0.05  # of the gradient's length, to which products in bfloat16 add up differently
+TRIAL_ERROR = 0.05  # relative error of the gradient; products in bfloat16 have other rounding
 
 
 class Learner:
-    """A model that learns from one window after the other.
+    """A model that is trained window by window.
 
     Args:
-        model: On the device to train on.
-        loss: Gives the mean loss of a window, nats, and the state after it, for the state before it.
-        graphed: Whether steps are to be a CUDA graph.
-        low: Type of the products if the loops of cells are to be compiled before, otherwise None.
+        model: Model on the training device.
+        optimiser: Optimiser of its parameters.
+        settings: All settings of the training.
+        loss: Function from a window and the state before it to the mean loss, nats, and the state after it.
+        graphed: Whether to record steps as a CUDA graph.
+        low: Type of the products if the loops of cells are first to be compiled; otherwise None.
 
     Attributes:
-        carried: State after the newest window, each (batch, hidden), float32.
-        notes: Lines for the user, each about something that happened since they were last taken away.
-        graph: What is repeated for windows of the usual shape, once there is one.
-        n_fused: Layers whose loops were compiled.
+        carried: State after the latest window, each (batch, hidden), float32.
+        notes: Notes for the user since the last report.
+        graph: The recorded step for windows of the usual shape, if it exists.
+        n_fused: Number of layers with compiled loops.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Learner:
         self.notes: list[str] = []
         self.graph: StepGraph | None = None
         self.n_fused = 0
-        # Lines are of all lengths. How many distinct words a window has, nobody knows beforehand.
+        # Lines differ in length, and the number of distinct words in a window is not known beforehand.
         varied = settings.whole_lines or any(cell.costly_projection for cell in model.cells)
         self._graphed, self._low = graphed and not varied, low
         self._parts, self._warm_ups = 1, WARM_UPS
@@ -86,13 +88,13 @@ class Learner:
 
     @property
     def reads_on(self) -> torch.device:
-        """Where `learn` wants its windows: what CUDA copies by itself nobody waits for."""
+        """Device on which `learn` expects its windows: for CUDA the CPU, because the copy is asynchronous."""
         return torch.device("cpu") if self.device.type == "cuda" else self.device
 
     def learn(self, window: Window, rate: float) -> Tensor:
-        """Learn from one more window on the device `reads_on`, at a rate.
+        """Train on one more window, on the device `reads_on`, with a learning rate.
 
-        Gives mean loss and norm of the gradient, (2,), on the device of the model.
+        Returns mean loss and gradient norm, (2,), on the device of the model.
         """
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -110,12 +112,12 @@ class Learner:
             self.carried = self.graph.state
             return result
         self._warm_ups -= 1
-        # The gradient's nodes and the libraries' memory belong to the stream on which they were made.
+        # Autograd nodes and the libraries' memory belong to the stream on which they were created.
         with _beside(self._aside):
             return self._step(self._moved(window), before)
 
     def start_over(self, carried: State) -> None:
-        """Forget the graph, whose memory is no longer that of the optimiser, and go on from a state."""
+        """Discard the graph, whose memory the optimiser no longer uses, and continue from a state."""
         self.carried, self.graph, self._warm_ups = carried, None, WARM_UPS
 
     def _moved(self, window: Window) -> Window:
@@ -130,7 +132,7 @@ class Learner:
         return Window(words, targets, rows, window.fresh)
 
     def _step(self, window: Window, before: State) -> Tensor:
-        """Learn from a window, in as few parts as memory suffices for."""
+        """Train on a window, in as few parts as memory allows."""
         random, there = torch.get_rng_state(), random_there(self.device)
         parts, columns = self._parts, window.words.shape[1]
         while True:
@@ -141,12 +143,12 @@ class Learner:
                 short = out_of_memory(error)
                 if (parts >= columns and self.graph is None) if short else not self.n_fused:
                     raise
-            # Here the error is gone, and with it what the failed attempt still held.
+            # The error is deleted here, and with it the memory of the failed attempt.
             self.optimiser.zero_grad()
             torch.set_rng_state(random)
             for kind, state in there.items():
                 torch.get_device_module(kind).set_rng_state(state, self.device)
-            if not short:  # a compiler that did well when it was tried
+            if not short:  # the compiled code failed, although its trial succeeded
                 self.n_fused = 0
                 for cell in self.model.cells:
                     cell.kernels = None
@@ -166,7 +168,7 @@ class Learner:
         return result
 
     def _gradients(self, window: Window, before: State, parts: int) -> tuple[Tensor, State]:
-        """Add the gradients of a window's parts to those of the weights; give the loss and the new state."""
+        """Add the gradients of a window's parts to those of the weights; return loss and new state."""
         if parts == 1:
             return self._gradients_of_part(window, before, 1.0)
         losses, states = [], []
@@ -182,7 +184,7 @@ class Learner:
         return torch.stack(losses).sum(), tuple(torch.cat(one) for one in zip(*states, strict=True))
 
     def _gradients_of_part(self, part: Window, before: State, share: float) -> tuple[Tensor, State]:
-        """As `_gradients`; a part counts by its share of the predictions."""
+        """Add the gradients of one part, weighted by its share of the predictions."""
         loss, after = self._loss(part, before)
         if share != 1:
             loss = loss * share
@@ -190,21 +192,21 @@ class Learner:
         return loss.detach(), after
 
     def _update(self, loss: Tensor) -> Tensor:
-        """Change the weights by their gradients; give what `learn` does."""
+        """Update the weights from their gradients; return the result of `learn`."""
         norm = clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimiser.step()
         self.optimiser.zero_grad()
         return torch.stack((loss, norm))
 
     def _record(self, aside: torch.cuda.Stream, window: Window, before: State) -> None:
-        """Record a step; nothing is learnt meanwhile. What cannot be recorded stays with plain steps."""
+        """Record a step without executing it; if that fails, plain steps are used."""
         words, targets = (torch.zeros_like(one, device=self.device) for one in (window.words, window.targets))
         state = tuple(torch.zeros_like(tensor) for tensor in before)
         rate = torch.zeros((), device=self.device)
         graph, random = torch.cuda.CUDAGraph(), torch.cuda.get_rng_state(self.device)
-        gc.collect()  # what dies in the middle of a recording would disturb it
+        gc.collect()  # garbage collection during a recording would disturb it
         try:
-            # The outer `stream` is for recordings that fail: they leave theirs entered.
+            # The outer `stream` restores the stream after a failed recording, which does not.
             with (
                 torch.cuda.stream(aside),
                 _rate_in(self.optimiser, rate),
@@ -215,10 +217,10 @@ class Learner:
                 for old, new in zip(state, after, strict=True):
                     old.copy_(new)
             self.graph = StepGraph(graph, words, targets, state, rate, result)
-        except Exception as error:  # whatever it is, plain steps do without it
+        except Exception as error:  # on any error, plain steps are used
             self._graphed = False
             _repair_random(self.device, random)
-            # What the end of a failed recording raises says nothing about the cause.
+            # The error at the end of a failed recording does not name the cause.
             cause = error.__context__ if isinstance(error.__context__, RuntimeError) else error
             self.notes.append(
                 f"tseval cannot record the training steps as a CUDA graph ({first_line(cause)}). It runs "
@@ -229,17 +231,17 @@ class Learner:
 
 @dataclass(frozen=True, slots=True)
 class StepGraph:
-    """A recorded step, and the memory by which it is told what to learn from."""
+    """A recorded step, with the memory for its inputs and its result."""
 
     graph: torch.cuda.CUDAGraph
     words: Tensor  # ids, (time, batch)
-    targets: Tensor  # the words that follow, (time * batch,)
-    state: State  # before the window, and once it is learnt from, after it
+    targets: Tensor  # the words to predict, (time * batch,)
+    state: State  # before the window; after the step, the state after it
     rate: Tensor  # learning rate, a scalar
-    result: Tensor  # mean loss and norm of the gradient, (2,)
+    result: Tensor  # mean loss and gradient norm, (2,)
 
     def replay(self, window: Window, before: State, rate: float) -> Tensor:
-        """Learn from a window, on the CPU; give a copy of the result."""
+        """Train on a window, which is on the CPU; return a copy of the result."""
         self.words.copy_(window.words.pin_memory(), non_blocking=True)
         self.targets.copy_(window.targets.pin_memory(), non_blocking=True)
         for old, new in zip(self.state, before, strict=True):
@@ -252,7 +254,7 @@ class StepGraph:
 
 @contextmanager
 def _beside(aside: torch.cuda.Stream) -> Iterator[None]:
-    """Work on another stream, after all that was begun and before all that follows."""
+    """Use another stream, after all earlier and before all later work on the main stream."""
     main = torch.cuda.current_stream(aside.device)
     aside.wait_stream(main)
     with torch.cuda.stream(aside):
@@ -262,7 +264,7 @@ def _beside(aside: torch.cuda.Stream) -> Iterator[None]:
 
 @contextmanager
 def _rate_in(optimiser: Optimizer, rate: Tensor) -> Iterator[None]:
-    """Let an optimiser read its learning rate from the device."""
+    """Make an optimiser read its learning rate from the device."""
     held = [dict(group) for group in optimiser.param_groups]
     for group in optimiser.param_groups:
         group["lr"] = rate
@@ -276,7 +278,7 @@ def _rate_in(optimiser: Optimizer, rate: Tensor) -> Iterator[None]:
 
 
 def _repair_random(device: torch.device, state: Tensor) -> None:
-    """Return a device's random numbers back, which after a failed recording wait for its end."""
+    """Restore a device's random numbers, which would wait for the end of a failed recording."""
     with suppress(RuntimeError):
         fresh = torch.Generator(device)
         fresh.set_state(state)
@@ -285,11 +287,11 @@ def _repair_random(device: torch.device, state: Tensor) -> None:
 
 
 def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
-    """Compile the loops of cells that are read word by word, if torch can; give how many layers have such.
+    """Compile the loops of cells that are read word by word, if possible; return the number of such layers.
 
-    These are also those that torch has a layer for, where products are in bfloat16: with it, that layer would
-    keep its state in bfloat16 too. A cell stays as it is where there is no compiler, or where the gradient
-    becomes another. Products are of type `low`, windows of `batch` columns.
+    For bfloat16 products, these include cells with a layer in torch, because that layer would keep its state
+    in bfloat16 too. A cell is left unchanged if there is no compiler, or if its gradient would change.
+    Products have the type `low`, and windows have `batch` columns.
     """
     device = next(model.parameters()).device
     narrow = low is not torch.float32
@@ -299,7 +301,7 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
         if isinstance(cell, AdditiveCell) or (narrow and isinstance(cell, FusedCell) and not cell.projection)
     ]
     with torch.random.fork_rng([device] if device.type == "cuda" else []), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a compiler has advice for whoever calls it
+        warnings.simplefilter("ignore")  # compiler warnings are meant for its direct callers
         for cell in cells:
             try:
                 plain = _trial_gradient(cell, batch, low)
@@ -307,13 +309,13 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
                 error = (_trial_gradient(cell, batch, low) - plain).norm() / plain.norm()
                 if not error <= TRIAL_ERROR:
                     cell.kernels = None
-            except Exception:  # of a compiler, or for lack of one
+            except Exception:  # from a compiler, or because there is none
                 cell.kernels = None
     return sum(cell.kernels is not None for cell in cells)
 
 
 def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
-    """Return the gradient of something after a few random words, the same every time, (parameters,)."""
+    """Return the gradient of a test loss after a few random words, the same every time, (parameters,)."""
     device = next(cell.parameters()).device
     torch.manual_seed(0)
     x = torch.randn(TRIAL_WORDS, batch, cell.input_size, device=device)
@@ -326,23 +328,23 @@ def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
 
 @dataclass(slots=True)
 class LanguageCourse(Course):
-    """How a run went so far."""
+    """The history of a language-model run."""
 
-    anneals: int = 0  # how often the learning rate was divided
+    anneals: int = 0  # number of divisions of the learning rate
     best: float = math.inf  # lowest validation perplexity
     at_row: tuple[int, float] = (0, 0.0)  # `step` and `loss` at the last point of the curve
-    at_validation: tuple[int, float] = (0, 0.0)  # likewise at the last validation
+    at_validation: tuple[int, float] = (0, 0.0)  # the same at the last validation
 
     def mean_loss_since(self, mark: tuple[int, float]) -> float | None:
-        """Mean training loss since a point, or None if no window was read since."""
+        """Return the mean training loss since a point, or None if no window was read since."""
         windows = self.step - mark[0]
         return (self.loss - mark[1]) / windows if windows else None
 
 
 def product_type(precision: Precision, device: torch.device) -> torch.dtype:
-    """Return the type in which products are made.
+    """Return the type of the matrix products.
 
-    A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
+    Without bfloat16 instructions, a processor would emulate such products more slowly than float32.
     """
     imitated = device.type == "cpu" and HAS_ONEDNN and not multiplies_bfloat16()
     return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
@@ -351,7 +353,7 @@ def product_type(precision: Precision, device: torch.device) -> torch.dtype:
 def window_loss(
     model: LanguageModel, low: torch.dtype, window: Window, before: State
 ) -> tuple[Tensor, State]:
-    """Return the mean loss of a window, nats, by products of a type, and the state after it, float32."""
+    """Return the mean loss of a window, nats, with products of type `low`, and the next state, float32."""
     with torch.autocast(window.words.device.type, low, enabled=low is not torch.float32):
         outputs, after = model(window.words, before)
     hidden, output = window.predicting(outputs).float(), model.output
@@ -359,17 +361,17 @@ def window_loss(
     return loss, tuple(tensor.detach().float() for tensor in after)
 
 
-LEAST_COMPILED = 300  # windows of a run whose loops are compiled, which takes half a minute
+LEAST_COMPILED = 300  # windows of a run from which compiling, which takes half a minute, is worthwhile
 
 
 class TrainingState:
-    """A language model in training, with all that decides how it goes on.
+    """A language model in training, with everything that determines how it continues.
 
     Args:
-        model: On the device to train on.
-        schedule: What happens when, and the training text.
-        graph: Whether a step on CUDA is recorded as a graph, its loops compiled before. None: it is, but a
-            short run is not worth a compilation.
+        model: Model on the training device.
+        schedule: The steps, their settings and the training text.
+        graph: Whether steps on CUDA are compiled and recorded as a graph. None: yes, but a short run is not
+            compiled.
     """
 
     def __init__(self, model: LanguageModel, schedule: Schedule, graph: bool | None = None) -> None:
@@ -390,7 +392,7 @@ class TrainingState:
         self._clock = time.monotonic()
 
     def advance(self) -> None:
-        """Learn from one more window of text."""
+        """Train on one more window of text."""
         text, course = self.schedule.text, self.course
         window = text.read(course.step % text.n_windows, self.learner.reads_on)
         self._unread.append(self.learner.learn(window, self.rate))
@@ -402,7 +404,7 @@ class TrainingState:
         return self.schedule.rate(self.course.step, self.course.anneals)
 
     def read_losses(self) -> float | None:
-        """Fetch the losses that are still on the device and give their mean; each fetch waits for it."""
+        """Copy the outstanding losses from the device, which waits for it, and return their mean."""
         course = self.course
         first = course.step - len(self._unread) + 1
         pairs = torch.stack(self._unread).tolist() if self._unread else []
@@ -435,12 +437,12 @@ class TrainingState:
         course.at_row = course.step, course.loss
 
     def content(self) -> dict[str, object]:
-        """Return everything that `restore` needs, as tensors and plain data."""
+        """Return everything for `restore`, as tensors and plain data."""
         self.read_losses()
         return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.learner.carried)}
 
     def restore(self, content: Mapping[str, object]) -> None:
-        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+        """Restore the state in `content`; parts that do not fit raise various errors."""
         take_up(content, self.model, self.optimiser, self.course)
         carried = cast("list[Tensor]", content["carried"])
         self.learner.start_over(tuple(tensor.to(self.device) for tensor in carried))

@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from tseval.training.corpus import Windows
 
 
-OVERFLOW = 700.0  # nats whose exponential is too large for a float
+OVERFLOW = 700.0  # nats; a larger loss overflows in the exponential
 
 
 def as_stored(model: LanguageModel, dtype: PackedType) -> LanguageModel:
-    """Copy a model, weights rounded as on disk, so that what is measured is what is kept."""
+    """Copy a model with weights rounded as on disk, so that the saved weights are measured."""
     copy = cast("LanguageModel", network_of(model.sizes, stored_weights(model, dtype)))
     return copy.to(next(model.parameters()).device)
 
 
 def perplexity(loss: float) -> float:
-    """Turn nats a token into a perplexity; a loss too large for a float is infinitely bad."""
+    """Convert nats per token to a perplexity; a loss that would overflow becomes infinity."""
     return math.exp(loss) if loss < OVERFLOW else math.inf
 
 
 @torch.inference_mode()
 def mean_loss(model: LanguageModel, text: Windows) -> float:
-    """Mean negative log-probability of a text, in nats a token, for a model in evaluation mode.
+    """Return the mean negative log-probability of a text, in nats per token, for a model in evaluation mode.
 
-    How much is read at once does not change the result where the state is carried through.
+    If the state is carried from window to window, the size of a window does not affect the result.
     """
     device = next(model.parameters()).device
     output = model.output

@@ -1,4 +1,4 @@
-"""Train every architecture on the same text in the same way, score each, and rank them."""
+"""The zoo: every architecture is trained on the same text in the same way, scored, and ranked."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _OUT_FIX = "Choose another --out, or remove that folder."
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts that all models are trained on."""
+    """The training texts of all models."""
 
-    folder: Path  # holds `train.txt.gz` and `valid.txt.gz`
+    folder: Path  # contains `train.txt.gz` and `valid.txt.gz`
     digests: dict[str, str]  # SHA-256 of each file, by name
-    # Training texts that are read after the folder's. The vocabulary comes from the folder's alone.
+    # Additional training texts, read after the folder's. The vocabulary comes only from the folder.
     more: tuple[Path, ...] = ()
 
 
@@ -58,44 +58,44 @@ class Corpus:
 class ZooModel:
     """One model of a zoo."""
 
-    name: str  # architecture, with the seed where it is not the first
+    name: str  # architecture, with the seed unless it is the first
     arch: str
     seed: int
-    options: tuple[str, ...]  # of `tseval train lm`, from the recipe
-    zoo: Path  # its folder
+    options: tuple[str, ...]  # options of `tseval train lm`, from the recipe
+    zoo: Path  # folder of the zoo
 
     @property
     def checkpoint(self) -> Path:
-        """The trained model."""
+        """Path of the trained model."""
         return self.zoo / "models" / f"{self.name}.pt"
 
     @property
     def run(self) -> Path:
-        """The run directory of its scores."""
+        """Directory of the run with its scores."""
         return self.zoo / "runs" / self.name
 
     @property
     def log(self) -> Path:
-        """What training and scoring said."""
+        """Log file of training and scoring."""
         return self.zoo / f"{self.name}.log"
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything of the model."""
+        """Whether any file of the model exists."""
         return self.run.exists() or any(self.checkpoint.parent.glob(f"{self.name}.*"))
 
     def unit(self, corpus: Corpus) -> SweepUnit:
-        """Return the work that makes the model; all of it can be repeated."""
+        """Return the commands that make the model; all can be repeated."""
         text, valid = (corpus.folder / name for name in CORPUS_FILES)
         texts = [word for path in (text, *corpus.more) for word in ("--train", str(path))]
-        # So that perplexities compare with those of models that learnt from the corpus alone.
+        # Perplexities are then comparable with those of models trained only on the corpus.
         texts += ["--vocab-from", str(text)] if corpus.more else []
         train = ["train", "lm", "--arch", self.arch, *texts, "--valid", str(valid), *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
         return SweepUnit(self.name, str(self.checkpoint), SUITE, str(self.run), train=tuple(train))
 
     def finished(self) -> Run | None:
-        """Return the run if the model is trained and scored."""
+        """Return the run if the model is trained and scored; otherwise None."""
         try:
             return read_run(self.run)
         except RunError:
@@ -103,7 +103,7 @@ class ZooModel:
 
 
 def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
-    """Find the texts in a folder, and those that are read after them, and hash them."""
+    """Find the texts in a folder, and the additional ones, and hash them."""
     digests: dict[str, str] = {}
     for path in (*(folder / name for name in CORPUS_FILES), *more):
         if path.name in digests:
@@ -123,7 +123,7 @@ def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
 
 
 def plan(recipe: Recipe, archs: Sequence[str], seeds: int | None, zoo: Path) -> list[ZooModel]:
-    """List the models of a zoo, architecture by architecture; without `seeds` as many as the recipe says."""
+    """Return the models of a zoo, by architecture; without `seeds`, as many as the recipe states."""
     return [
         _model(recipe, arch, seed, zoo)
         for arch in archs
@@ -137,7 +137,7 @@ def _model(recipe: Recipe, arch: str, seed: int, zoo: Path) -> ZooModel:
 
 
 def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
-    """Return the model of a zoo that has this name; None if no model of any zoo has."""
+    """Return the model of a zoo with this name; None if the name is not valid."""
     arch, _, seed = (name, "", "1") if name in CELLS else name.rpartition("-")
     if arch not in CELLS or not seed.isascii() or not seed.isdigit():
         return None
@@ -146,13 +146,13 @@ def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
 
 
 def in_order(models: Iterable[ZooModel]) -> list[ZooModel]:
-    """Sort models as a zoo has them: architecture by architecture, then by seed."""
+    """Sort models by architecture, then by seed."""
     places = {arch: index for index, arch in enumerate(CELLS)}
     return sorted(models, key=lambda model: (places[model.arch], model.seed))
 
 
 def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
-    """Write down what the zoo is made from; refuse to go on with a zoo made from something else."""
+    """Record what the zoo is made from; refuse to continue a zoo made from something else."""
     texts, models = read_record(zoo)
     for name, digest in corpus.digests.items():
         if texts.get(name, digest) != digest:
@@ -183,14 +183,14 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What `zoo.json` holds: digests of the texts, options of the models."""
+    """The content of `zoo.json`: digests of the texts, options of the models."""
 
     texts: dict[str, str]
     models: dict[str, list[str]]
 
 
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one."""
+    """Read the record of a zoo: digests of its texts, options of its models; both are empty for a new zoo."""
     if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(path.name) for path in zoo.iterdir())):
         return {}, {}
     try:
@@ -204,7 +204,7 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
 
 
 BUNDLED_RECIPES = Path(__file__).parent / "recipes"
-# What the zoo itself decides for each model.
+# Options that the zoo sets for each model.
 OWN = ("arch", "train", "valid", "out", "seed", "resume")
 
 OptionValue = str | int | float | bool
@@ -213,7 +213,7 @@ RecipeValue = OptionValue | dict[str, OptionValue]
 
 @dataclass(frozen=True, slots=True)
 class _RecipeFile:
-    """What a recipe holds; among the options of a cell are its seeds."""
+    """The content of a recipe; the options of a cell may include `seeds`."""
 
     seeds: int = 1
     train: dict[str, RecipeValue] = field(default_factory=dict)
@@ -222,23 +222,23 @@ class _RecipeFile:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the models of a zoo are trained."""
+    """The training settings for the models of a zoo."""
 
-    name: str  # of the one that comes with tseval, or of the file without its ending
-    seeds: int  # models of an architecture that does not say otherwise
-    train: Mapping[str, RecipeValue]  # options of `tseval train lm` by name without dashes, for all models
-    cells: Mapping[str, Mapping[str, RecipeValue]]  # options that differ for one architecture
-    own_seeds: Mapping[str, int]  # models of an architecture that does, by its name
+    name: str  # of a recipe of tseval, or the file name without its ending
+    seeds: int  # default number of models per architecture
+    train: Mapping[str, RecipeValue]  # options of `tseval train lm` for all models, by name without dashes
+    cells: Mapping[str, Mapping[str, RecipeValue]]  # different options for an architecture
+    own_seeds: Mapping[str, int]  # number of models by architecture, if it differs
 
     def seeds_of(self, arch: str) -> int:
-        """Return the number of models of an architecture, with seeds 1, 2, ..."""
+        """Return the number of models of an architecture, which have the seeds 1, 2, ..."""
         return self.own_seeds.get(arch, self.seeds)
 
     def arguments(self, arch: str) -> tuple[str, ...]:
-        """Spell out the options of `tseval train lm` for an architecture."""
+        """Return the command-line options of `tseval train lm` for an architecture."""
         words: list[str] = []
         for name, value in {**self.train, **self.cells.get(arch, {})}.items():
-            if isinstance(value, dict):  # an option that takes NAME=VALUE and may be repeated
+            if isinstance(value, dict):  # an option of the form NAME=VALUE, which may be repeated
                 for key, item in value.items():
                     spelled = str(item).lower() if isinstance(item, bool) else str(item)
                     words += [f"--{name}", f"{key}={spelled}"]
@@ -250,12 +250,12 @@ class Recipe:
 
 
 def bundled_recipes() -> dict[str, Path]:
-    """List the recipes that come with tseval, by name."""
+    """Return the recipes that come with tseval, by name."""
     return {path.stem: path for path in sorted(BUNDLED_RECIPES.glob("*.yaml"))}
 
 
 def read_recipe(name: str) -> Recipe:
-    """Read a recipe that comes with tseval, by its name, or a YAML file."""
+    """Read a recipe: one of tseval's, by name, or a YAML file."""
     known = bundled_recipes()
     path = known.get(name, Path(name))
     try:
@@ -275,7 +275,7 @@ def read_recipe(name: str) -> Recipe:
 
 
 def _recipe(name: str, content: object) -> Recipe:
-    """Hold what a file says to what a recipe is; whether options exist, `tseval train lm` knows."""
+    """Check the content of a recipe file; `tseval train lm` checks that its options exist."""
     refuse_unknown(content, _RecipeFile, "a recipe")
     stated = checked(content, _RecipeFile)
     for arch in stated.cells:
@@ -303,7 +303,7 @@ def _recipe(name: str, content: object) -> Recipe:
 
 @contextmanager
 def alone(zoo: Path) -> Iterator[None]:
-    """Hold a zoo's folder: no two commands work in it at once."""
+    """Lock the folder of a zoo, so that only one command works in it."""
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
     taken = TrainingError(
@@ -315,10 +315,10 @@ def alone(zoo: Path) -> Iterator[None]:
 
 
 def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watch: Watcher) -> dict[str, str]:
-    """Train and score models, `jobs` at a time; give the names of those that fail, and why.
+    """Train and score models, `jobs` at a time; return the names of failed ones with the reasons.
 
-    One that fails stops no other; those that are finished are left alone. Each gets its share of the cores,
-    unless OMP_NUM_THREADS says how many.
+    If one fails, the others continue; finished ones are left unchanged. The cores are divided among the jobs,
+    unless OMP_NUM_THREADS is set.
     """
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
     records = Records(zoo / STATE, logs=zoo)
@@ -327,7 +327,7 @@ def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watc
     reasons = {state.unit.name: state.record.said or lost for state in swept.states}
     failed = {entry.name: reasons[entry.name] for entry in entries if not entry.finished()}
     if not failed:
-        shutil.rmtree(records.folder, ignore_errors=True)  # runs and checkpoints say all that is left to say
+        shutil.rmtree(records.folder, ignore_errors=True)  # everything is in the runs and checkpoints
     return failed
 
 
@@ -335,7 +335,7 @@ PAPER = "bhatt2020"
 
 
 def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]:
-    """Return what a table of a zoo is made from: the runs, or with several seeds the board of their means."""
+    """Return the sources of a zoo's table: the runs, or, with several seeds, the board of their means."""
     runs = {
         arch: [read_run(model.run) for model in models] for arch, models in in_architectures(entries).items()
     }
@@ -347,7 +347,7 @@ def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]
 
 
 def seeds_of_zoo(entries: Sequence[ZooModel]) -> Document | None:
-    """Tabulate means over seeds with spread and interval; None where every architecture has one seed."""
+    """Make a table of means over seeds with spread and interval; None if every architecture has one seed."""
     groups = in_architectures(entries)
     if all(len(several) == 1 for several in groups.values()):
         return None
@@ -357,7 +357,7 @@ def seeds_of_zoo(entries: Sequence[ZooModel]) -> Document | None:
 
 
 def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:
-    """Put the models of a zoo under their architectures."""
+    """Group the models of a zoo by architecture."""
     groups: dict[str, list[ZooModel]] = {}
     for entry in entries:
         groups.setdefault(entry.arch, []).append(entry)
@@ -365,7 +365,7 @@ def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:
 
 
 def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> Definition:
-    """Say what the board of a zoo is over: the suite that its runs were scored on."""
+    """Make the definition of a zoo's board, for the suite of its runs."""
     groups = in_architectures(entries)
     several = any(len(models) > 1 for models in groups.values())
     return Definition(

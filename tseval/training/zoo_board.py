@@ -1,4 +1,4 @@
-"""What a zoo publishes: its board, with a page, curves and evidence."""
+"""Publication of a zoo: its board, with a page, learning curves and evidence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tseval.training.zoo import Recipe, ZooModel
 
 
-# All that a zoo may hold before its first record; a kill leaves a partial one.
+# The only files of a publication before its first record; a killed process leaves a partial one.
 _BEGUN = re.compile(rf"{re.escape(BOARD_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")
 _OPTIONS = re.compile(r"^- (?:but )?(\S+): `(--.*)`$", re.MULTILINE)
 _DIGEST = re.compile(r"SHA-256 ([0-9a-f]{64})")
@@ -50,7 +50,7 @@ _SHARED = "all"  # no architecture has this name
 
 
 def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
-    """Return the options that all models share, and all options of each architecture that has its own."""
+    """Return the common options of all models, and all options of each architecture with different ones."""
     options_of_cells = {model.arch: model.options for model in models if model.arch in recipe.cells}
     lines = {
         _SHARED: recipe.arguments(""),
@@ -64,9 +64,9 @@ _OF_ENTRY = {ENTRY_FILE, EVIDENCE, MANIFEST}
 
 
 def check_target(target: Path) -> None:
-    """Refuse a folder that holds anything but an earlier publication, before hours are spent.
+    """Refuse a folder that holds anything except an earlier publication, before hours of training.
 
-    One that was killed has at least begun its page, or left a partial one.
+    A killed publication has at least started its page, or left a partial one.
     """
     if not target.exists() or (
         target.is_dir() and all(_BEGUN.fullmatch(path.name) for path in target.iterdir())
@@ -87,7 +87,7 @@ def check_target(target: Path) -> None:
 
 @contextmanager
 def publishing(target: Path) -> Iterator[None]:
-    """Hold the folder: no two publications write into it at once."""
+    """Lock the folder, so that only one publication writes into it."""
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
     taken = TrainingError(
@@ -99,9 +99,10 @@ def publishing(target: Path) -> Iterator[None]:
 
 
 def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write the folder of an entry beside its place, and move it there: nobody finds half of one.
+    """Write an entry's folder under a temporary name, and move it into place, so that it is never partial.
 
-    Where the same stands already, nothing is done. Between the old and the new there is none for a moment.
+    If the same content exists already, nothing is done. When an entry is replaced, it is missing for a
+    moment.
     """
     files = list(folder.iterdir()) if folder.is_dir() and holds_entry(folder) else []
     if files and {file.name: read_bytes(file) for file in files} == contents:
@@ -114,14 +115,14 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def put_file(path: Path, content: bytes) -> None:
-    """Write a file, unless the same stands there already."""
+    """Write a file, unless it has the same content already."""
     path.parent.mkdir(exist_ok=True)
     if not path.exists() or read_bytes(path) != content:
         write_whole(path, content)
 
 
 def remove_others(target: Path, names: Container[str]) -> None:
-    """Remove entries and curves of all models but these, and what a killed publication left of any."""
+    """Remove entries and curves of all other models, and the remains of a killed publication."""
     for folder in sorted((target / ENTRY_FOLDERS).iterdir()):
         if folder.name not in names and folder.is_dir() and holds_entry(folder):
             _remove(folder)
@@ -131,16 +132,16 @@ def remove_others(target: Path, names: Container[str]) -> None:
 
 
 def holds_entry(folder: Path) -> bool:
-    """Return whether a folder is an entry's; one that was being written or removed lacks files."""
+    """Return whether a folder is an entry's; during writing or removal, files may be missing."""
     return {path.name.removesuffix(PARTIAL) for path in folder.iterdir()} <= _OF_ENTRY
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, moved away first, so that nobody finds half of it."""
+    """Rename a folder and then remove it, so that it is never partial."""
     gone = folder
     if folder.suffix != PARTIAL:
         gone = folder.with_name(f"{folder.name}.old{PARTIAL}")
-        if gone.exists():  # a kill left it
+        if gone.exists():  # left by a killed process
             shutil.rmtree(gone)
         folder.rename(gone)
     shutil.rmtree(gone)
@@ -154,7 +155,7 @@ _PUBLISH_FIX = (
 def models_to_keep(
     target: Path, recipe: Recipe, names: Collection[str], digests: Collection[str]
 ) -> list[ZooModel]:
-    """Find the published models that a zoo has not made itself, if they were made as its own are."""
+    """Return the published models from outside the zoo; refuse them if settings or texts differ."""
     if not (target / DEFINITION).exists():
         return []
     definition = read_definition(target)
@@ -185,7 +186,7 @@ def models_to_keep(
 
 
 def check_kept(target: Path, earlier: Sequence[ZooModel]) -> None:
-    """Hold the entries that stay to what they say, as `tseval board check` does."""
+    """Check the entries that stay, like `tseval board check`."""
     wrong = wrong_with_board(target, [model.name for model in earlier]) if earlier else []
     if wrong:
         raise TrainingError(
@@ -194,12 +195,13 @@ def check_kept(target: Path, earlier: Sequence[ZooModel]) -> None:
         )
 
 
-@without_cache()  # all models are verified over one expansion
+@without_cache()  # all models are verified on one expansion of the suite
 def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend: bool = False) -> None:
-    """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
+    """Write the board (definition, entries, curves and pages), and remove the rest of an earlier publication.
 
-    At any moment an entry is whole or not there, and `board.json` that of before or of now; until all is
-    written, the page says so. A publication that was killed is ended by the next. To `extend` one keeps what
+    At any moment, an entry is complete or missing, and `board.json` is the old or the new one. Until
+    everything is written, the page says so. The next publication completes one that was killed. `extend`
+    keeps the entries of other models, which must have been trained in the same way.
     the folder has of other models, which were trained in the same way.
     """
     files = _files(entries[0])
@@ -210,7 +212,7 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
         check_kept(target, earlier)
         for model in earlier:
             _check_facts(target, model)
-        # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
+        # The page is written first and last. It identifies the folder as ours if the publication is killed.
         write_text(target / BOARD_PAGE, f"{MARK} Unfinished: publish again.\n")
         models = in_order([*earlier, *entries])
         definition = define(models, recipe, read_run(entries[0].run).manifest)
@@ -225,7 +227,7 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
             target, definition, entry_runs([target / ENTRY_FOLDERS / model.name for model in models])
         )
         write_text(target / ACCURACIES, texts[ACCURACIES])
-        remove_others(target, {model.name for model in models})  # the board names them no more
+        remove_others(target, {model.name for model in models})  # the board no longer lists them
         write_text(target / BOARD_PAGE, texts[BOARD_PAGE])
 
 
@@ -245,12 +247,12 @@ def _files(model: ZooModel) -> list[Mapping[str, Json]]:
 
 
 def _draw_curves(target: Path, models: Sequence[ZooModel]) -> bool:
-    """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
+    """Draw the learning curves of all models, and return whether this worked; matplotlib may be missing."""
     path = target / CURVES_FIGURE
     try:
         write_curves_figure([read_curves(_curves(target, model)) for model in models], [path])
     except TrainingError:
-        path.unlink(missing_ok=True)  # an older figure would show other models
+        path.unlink(missing_ok=True)  # an old figure would show other models
         return False
     return True
 
@@ -283,7 +285,7 @@ def _text(
 
 
 def _choices(recipe: Recipe, models: Sequence[ZooModel]) -> list[str]:
-    """Say which models were asked for: in one command, or one for each number of seeds."""
+    """Return the choices of models for the commands: one, or one for each number of seeds."""
     seeds = Counter(model.arch for model in models)
     if all(recipe.seeds_of(arch) == count for arch, count in seeds.items()):
         return [_choice(recipe, list(seeds))]
@@ -308,14 +310,14 @@ def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
     assert isinstance(manifest, Manifest)
     details = manifest.model.details
     last = read_curves(_curves(target, model)).iloc[-1]
-    tokens, seconds = (round(last[name]) for name in ("tokens", "seconds"))  # refuses what is missing
+    tokens, seconds = (round(last[name]) for name in ("tokens", "seconds"))  # fails for missing values
     sizes = (f"{details[name]:,}" for name in ("hidden", "vocabulary", "parameters"))
     perplexity = f"{details['validation_perplexity']:.2f}"
     return model.name, str(model.seed), *sizes, f"{tokens:,}", f"{seconds:,}", perplexity
 
 
 def _check_facts(target: Path, model: ZooModel) -> None:
-    """Hold a published model to what its page tells of it."""
+    """Check that the facts on the page about a published model exist."""
     try:
         _facts(target, model)
     except (LookupError, TypeError, ValueError) as error:
