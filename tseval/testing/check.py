@@ -1,4 +1,4 @@
-"""Check a model property by property."""
+"""The check of a model, property by property."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
 
 
-# Largest difference between numbers that should be equal, in nats: what float32 leaves of a sum of logits.
+# Largest difference between numbers that should be equal, in nats: the float32 precision of a sum of logits.
 TOLERANCE = 1e-3
-# Every property and what must hold, in the order of a report.
+# Every property with its claim, in the order of a report.
 CLAIMS = {
     "card": "the card says who the model is, in plain data",
     "finite": "every word of every sentence gets one finite number",
@@ -45,13 +45,13 @@ CLAIMS = {
     "distribution": "the probabilities of all next words add up to 1",
     "memory": "memory stays within a batch, or within `row_bytes` for each row of a state",
 }
-# These look at scored sentences, each by the function of its name.
+# These properties are checked on scored sentences, each by the function with its name.
 LOOKS: dict[str, Callable[[Subject], Finding]] = {
     name: getattr(properties, name.replace(" ", "_"))
     for name in CLAIMS
     if name not in {"card", "finite", "memory"}
 }
-# And these compare several calls, which says nothing where one call does not equal another.
+# These compare several calls, which is useless if two equal calls already differ.
 COMPARE_CALLS = {"sums", "batches", "equal sentences", "prefixes", "unknown words", "long sentences"}
 
 
@@ -62,21 +62,21 @@ def check_model(
     tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Check that a model gives numbers that can be believed.
+    """Check that a model gives reliable numbers.
 
     Args:
-        model: Any object that satisfies a protocol of `tseval.scoring.protocol`, or what `tseval.load_model`
-            opens or takes besides.
-        sentences: Tokenised text, of words that the model knows; None for 288 English sentences.
+        model: An object with a protocol of `tseval.scoring.protocol`, or another argument of
+            `tseval.load_model`.
+        sentences: Tokenised text with words that the model knows; None for 288 English sentences.
         tolerance: Largest difference between numbers that should be equal, in nats. Weights of 16 bits need
             more than the default.
-        progress: Called with the numbers of properties done and of all.
+        progress: Called with the number of finished properties and of all.
 
     Returns:
-        One result for each property. An exception of the model is a result as well, and not raised.
+        One result for each property. An exception of the model becomes a result, and is not raised.
 
     Raises:
-        ModelError: The object is no model, or does not read such sentences.
+        ModelError: The object is not a model, or cannot read these sentences.
         SuiteError: There are no sentences, or one is empty.
     """
     if isinstance(model, str | Path | tuple):
@@ -96,14 +96,14 @@ def check_model(
 
 
 def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterator[tuple[str, Finding]]:
-    """Look at one property after the other."""
+    """Yield the finding on each property."""
     yield "card", _look(partial(card, model))
-    # Before all else that scores, while the model has met no sentence that it might keep.
+    # Memory is checked before anything else is scored, because the model might cache sentences.
     kept = _look(partial(memory, model, texts))
     try:
         scored = as_in_a_run(model, texts)
         subject = Subject(model, texts, tolerance, scored, numbers_of(scored))
-    except Exception as error:  # anything at all that a foreign model may raise
+    except Exception as error:  # a foreign model may raise anything
         yield "finite", _raised(error)
         yield from (
             (name, not_applicable("the model gives no numbers: see `finite`")) for name in [*LOOKS, "memory"]
@@ -122,7 +122,7 @@ def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterato
 
 
 def _look(look: Callable[[], Finding]) -> Finding:
-    """Look at a property, which fails with whatever the model raises there."""
+    """Check a property; if the model raises an error, the property fails."""
     try:
         return look()
     except Exception as error:
@@ -135,7 +135,7 @@ def _raised(error: Exception) -> Finding:
 
 
 def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
-    """Refuse sentences of another form than a model reads."""
+    """Refuse sentences of a form that the model cannot read."""
     if not isinstance(model, ParticularModel):
         return
     try:

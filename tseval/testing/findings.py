@@ -1,4 +1,4 @@
-"""What was seen of one property of a model."""
+"""Findings on single properties of a model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Verdict = Literal["holds", "fails", "not applicable"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was seen of one property.
+    """The finding on one property.
 
     Attributes:
-        verdict: Whether it holds, fails, or says nothing about this model.
-        note: What was seen, or why it is not applicable; empty where there is nothing to add.
-        difference: The worst one between numbers that should be equal, in nats; None where none was measured.
-        sentence: Where it was seen, or None.
+        verdict: Whether the property holds, fails, or does not apply to this model.
+        note: An explanation, or why the property does not apply; may be empty.
+        difference: The largest difference between numbers that should be equal, in nats, if measured.
+        sentence: Sentence with this difference or fault, or None.
     """
 
     verdict: Verdict
@@ -31,15 +31,15 @@ class Finding:
 
 
 def holds(note: str = "") -> Finding:
-    """Say that a property holds."""
+    """Make the finding that a property holds."""
     return Finding("holds", note)
 
 
 def fails(note: str, sentence: str | None = None) -> Finding:
-    """Say that a property fails."""
+    """Make the finding that a property fails."""
     return Finding("fails", note, None, sentence)
 
 
 def not_applicable(note: str) -> Finding:
-    """Say why a property means nothing for a model."""
+    """Make the finding that a property does not apply, with the reason."""
     return Finding("not applicable", note)

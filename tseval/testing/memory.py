@@ -1,4 +1,4 @@
-"""How much memory a model takes while it scores."""
+"""The check of a model's memory during scoring."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
 
 
-# What one more sentence may take: its numbers and what belongs to them, not the states of a network.
+# Allowed memory for each further sentence: its numbers and their records, but no network states.
 KEPT = 64 * 2**10
-FEWEST = 64  # sentences, below which nothing can be seen
-BATCHES = 4  # that a quarter of the sentences make: a model may hold two of them for a moment
+FEWEST = 64  # sentences; with fewer, no growth is visible
+BATCHES = 4  # number of batches in a quarter of the sentences; a model may briefly hold two of them
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def memory(model: Model, sentences: Sequence[str]) -> Finding:
-    """Memory keeps within what was said: that of a row for a state, else that of a batch."""
+    """Check that memory stays within the stated limit: per row of a state, or otherwise per batch."""
     if isinstance(model, RecurrentModel):
         return _rows(model, sentences)
     if len(sentences) < FEWEST:
         return not_applicable(f"{len(sentences)} sentences are too few: {FEWEST} are needed")
     by_length = sorted(sentences, key=lambda text: len(text.split()))
     some, all_of_them = sorted(by_length[::4]), sorted(by_length)
-    # First the few: what is made once, on first use, is made then.
+    # The few sentences come first, so that one-time allocations are already done.
     before, after = _highest(_scoring(model, some, some)), _highest(_scoring(model, all_of_them, some))
     growth = max(mine - its for mine, its in zip(after, before, strict=True))
     kept = growth / (len(all_of_them) - len(some))
@@ -55,7 +55,7 @@ def memory(model: Model, sentences: Sequence[str]) -> Finding:
 
 @torch.inference_mode()
 def _rows(model: RecurrentModel, sentences: Sequence[str]) -> Finding:
-    """Hold `row_bytes` to the tensors of a state."""
+    """Compare `row_bytes` with the tensors of a state."""
     encoded = model.encode(pa.array(sentences[:1], pa.string()))
     state, rows = model.start(), 1
     for n_rows, token in zip((1, 3, 7), [None, *encoded.tokens.tolist()], strict=False):
@@ -71,7 +71,7 @@ def _rows(model: RecurrentModel, sentences: Sequence[str]) -> Finding:
 
 
 def _scoring(model: Model, sentences: Sequence[str], few: Sequence[str]) -> Callable[[], object]:
-    """Return an action that scores sentences in small batches, of a size that `few` fill several times."""
+    """Return an action that scores sentences in small batches, whose size is a fraction of `few`."""
     if isinstance(model, TokenModel):
         n_tokens = len(model.encode(pa.array(few, pa.string())).tokens)
         return lambda: directly(model, sentences, batch_tokens=max(1, n_tokens // BATCHES))
@@ -82,9 +82,9 @@ def _scoring(model: Model, sentences: Sequence[str], few: Sequence[str]) -> Call
 
 
 def _highest(action: Callable[[], object]) -> tuple[int, int]:
-    """Do something and give the highest memory meanwhile, in bytes: of the process, and of the GPUs.
+    """Run an action, and return the peak memory in bytes: of the process, and of the GPUs.
 
-    Where the system does not tell a process about itself (Linux does), what Python and numpy asked for.
+    If the system does not report the memory of a process (Linux does), only that of Python and numpy counts.
     """
     gc.collect()
     gpu, devices = _gpus_in_use()
@@ -98,7 +98,7 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
         tracemalloc.stop()
     else:
         _give_back()
-        RESET.write_text("5", "ascii")  # begin again with what is there now
+        RESET.write_text("5", "ascii")  # reset the peak to the current value
         action()
         found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text("utf-8", "replace"))
         host = 0 if found is None else int(found[1]) * 2**10
@@ -106,17 +106,17 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
 
 
 def _give_back() -> None:
-    """Give back what arrow and the heap hold unused: what a model puts there could not be seen."""
+    """Release unused memory of Arrow and the heap, because a model could reuse it unnoticed."""
     pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others keep less
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only in glibc; other libraries keep less
     if trim is not None:
         trim(0)
 
 
 def _gpus_in_use() -> tuple[ModuleType, range]:
-    """Return torch's module for the accelerators whose highest memory it tells, and their numbers.
+    """Return torch's module for accelerators that report peak memory, and the numbers of those in use.
 
-    Apple's does not tell; one that nothing was put on has none.
+    Apple's GPUs do not report it. An accelerator without allocations does not count.
     """
     module: ModuleType = torch.get_device_module(accelerator() or torch.device("cpu"))
     in_use = hasattr(module, "max_memory_allocated") and module.is_initialized()

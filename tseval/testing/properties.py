@@ -1,4 +1,4 @@
-"""What must hold of any model's numbers, property by property."""
+"""Checks of the properties that the numbers of every model must have."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class Subject:
     """A model under test."""
 
     model: Model
-    sentences: tuple[str, ...]  # distinct, in order
+    sentences: tuple[str, ...]  # distinct and sorted
     tolerance: float  # largest difference between numbers that should be equal, in nats
-    scored: pa.Table  # the sentences as a run scores them, one row each
-    numbers: Numbers  # of each of them
+    scored: pa.Table  # the sentences as scored in a run, one row each
+    numbers: Numbers  # of each sentence
 
     def numbers_for(self, sentences: Sequence[str]) -> Numbers:
-        """Return the numbers of some of the sentences."""
+        """Return the numbers of some sentences."""
         rows = {sentence: i for i, sentence in enumerate(self.sentences)}
         return [self.numbers[rows[sentence]] for sentence in sentences]
 
     def compare(self, sentences: Sequence[str], ours: Numbers, theirs: Numbers, note: str = "") -> Finding:
-        """Hold numbers of the same sentences against each other."""
+        """Compare two lists of numbers for the same sentences."""
         worst, where = 0.0, None
         for sentence, first, second in zip(sentences, ours, theirs, strict=True):
             if len(first) != len(second):
                 return fails(f"{len(first)} numbers, and {len(second)}", sentence)
             difference = float(np.max(np.abs(first - second), initial=0.0))
-            if not difference <= worst:  # a difference that is no number is the worst of all
+            if not difference <= worst:  # NaN counts as the largest difference
                 worst, where = difference, sentence
         if worst <= self.tolerance:
             return Finding("holds", difference=worst)
@@ -65,11 +65,11 @@ class Subject:
 
 
 LONG = 200  # words of a long sentence
-FRAMES = 3  # sentences that an unknown word is put into
+FRAMES = 3  # sentences in which a word is replaced by an unknown one
 
 
 def unknown_words(subject: Subject) -> Finding:
-    """Check that words the model does not know are reported, and that one is as good as another."""
+    """Check that the model reports unknown words, and that all score the same."""
     if not isinstance(subject.model, WordModel):
         return not_applicable("the model gives one number for a sentence")
     groups = [
@@ -95,7 +95,7 @@ def unknown_words(subject: Subject) -> Finding:
 
 
 def _reported(subject: Subject, groups: Sequence[Sequence[ScoredRow]]) -> Finding:
-    """Hold sentences that look alike to their count of unknown words, and to each other."""
+    """Check that sentences that look equal to the model have unknown words, and score the same."""
     for group in groups:
         if not group[0]["n_unknown"]:
             note = f"the model sees {group[0]['seen']!r}, as for other sentences, but counts no unknown word"
@@ -110,7 +110,7 @@ def _reported(subject: Subject, groups: Sequence[Sequence[ScoredRow]]) -> Findin
 
 
 def _tells_words_apart(subject: Subject) -> bool:
-    """Return whether some sentences of as many words get different numbers."""
+    """Return whether some sentences of equal length have different scores."""
     totals: dict[int, set[float]] = {}
     for text, row in zip(subject.sentences, subject.numbers, strict=True):
         totals.setdefault(len(text.split()), set()).add(float(row.sum()))
@@ -118,7 +118,7 @@ def _tells_words_apart(subject: Subject) -> bool:
 
 
 def long_sentences(subject: Subject) -> Finding:
-    """Check that a long sentence is scored to its ends or refused, and leaves its neighbours alone."""
+    """Check that a long sentence is scored whole or refused, and does not affect its neighbours."""
     short, other = (sample(subject.sentences, 2) * 2)[:2]
     long = lengthened(subject.sentences[-1], LONG)
     if long is None:
@@ -136,7 +136,7 @@ def long_sentences(subject: Subject) -> Finding:
 
 
 def _wrong_with(subject: Subject, long: str, numbers: np.ndarray) -> str | None:
-    """Say what is wrong with the numbers of a long sentence."""
+    """Describe what is wrong with the numbers of a long sentence, or return None."""
     whole = not isinstance(subject.model, WordModel)
     if not whole and len(numbers) != len(long.split()):
         return f"only {len(numbers)} words get a number"
@@ -148,9 +148,9 @@ def _wrong_with(subject: Subject, long: str, numbers: np.ndarray) -> str | None:
 
 
 def _cuts(subject: Subject, long: str) -> bool:
-    """Return whether the first or the last words of a long sentence are lost to a sentence model."""
+    """Return whether a sentence model ignores the first or last words of a long sentence."""
     words = long.split()
-    # Eight words turned round are the same words, so that a model of single words need not mind.
+    # Eight reversed words are the same words, so a bag-of-words model may score them the same.
     at_start = words[:8][::-1] + words[8:]
     at_end = words[:-8] + words[-8:][::-1]
     texts = [" ".join(reordered) for reordered in (words, at_start, at_end, words[:8], words[:8][::-1])]
@@ -162,7 +162,7 @@ def _cuts(subject: Subject, long: str) -> bool:
     return ahead != back and whole in (first, last)
 
 
-SAMPLE = 8  # sentences that are read one by one
+SAMPLE = 8  # number of sentences that are read one by one
 
 
 def card(model: Model) -> Finding:
@@ -187,7 +187,7 @@ def card(model: Model) -> Finding:
 
 
 def encoding(subject: Subject) -> Finding:
-    """Check that what `encode` and `seen` give fits the words of the sentences."""
+    """Check that the results of `encode` and `seen` match the words of the sentences."""
     model, texts = subject.model, list(subject.sentences)
     n_words = [len(text.split()) for text in texts]
     if isinstance(model, RecurrentModel | TokenModel):
@@ -221,13 +221,13 @@ def at_most_zero(subject: Subject) -> Finding:
 
 
 def sums(subject: Subject) -> Finding:
-    """Check that the numbers of the words add up to the sentence's."""
+    """Check that the numbers of the words sum to the number of the sentence."""
     if not isinstance(subject.model, WordModel):
         return not_applicable("the model gives one number for a sentence")
     totals = [np.array([total]) for total in subject.scored["logprob"].to_pylist()]
     added = [np.array([row.sum()]) for row in subject.numbers]
     finding = subject.compare(subject.sentences, added, totals)
-    # A model may offer more than the protocol that it is scored by; then all must say the same.
+    # A model may have more protocols than the one used for scoring; all must agree.
     model, texts = subject.model, sample(subject.sentences, SAMPLE)
     ours = subject.numbers_for(texts)
     if finding.verdict == "holds" and isinstance(model, TotalModel):

@@ -1,4 +1,4 @@
-"""What a check of a model found."""
+"""The report of a model check."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Result:
     """One property of a model.
 
     Attributes:
-        name: Short, the same in every version.
-        claim: What must hold.
-        finding: What was seen.
+        name: Short name, the same in every version.
+        claim: The condition.
+        finding: The finding.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check of a model found; `str` gives it as a table.
+    """The report of a model check; `str` formats it as a table.
 
     Attributes:
         model: Name on the model's card.
-        protocol: Which protocol of `tseval.scoring.protocol` it was checked by.
+        protocol: The protocol of `tseval.scoring.protocol` that was checked.
         results: One for each property, in a fixed order.
     """
 
@@ -58,14 +58,14 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no property fails."""
+        """Return whether no property fails."""
         return not self.failures
 
     def raise_for_failures(self) -> None:
         """Raise if a property fails; for tests.
 
         Raises:
-            ModelError: Says which ones, and what was seen.
+            ModelError: Lists the failed properties and the findings.
         """
         if self.ok:
             return

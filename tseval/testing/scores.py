@@ -1,4 +1,4 @@
-"""Log-probabilities of sentences, as in a run and straight from the model."""
+"""Scores of sentences, both as in a run and directly from the model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
 
 
-# Of each sentence the log-probabilities of its words, (words,), or the one number that there is, (1,).
+# For each sentence, the log-probabilities of its words, (words,), or of the whole sentence, (1,).
 Numbers = list[np.ndarray]
 
 
 def protocol_of(model: Model) -> str:
-    """Name the protocol that a model is scored by."""
+    """Return the name of the protocol by which a model is scored."""
     for protocol in (RecurrentModel, TokenModel, SentenceModel):
         if isinstance(model, protocol):
             return protocol.__name__
@@ -31,12 +31,12 @@ def protocol_of(model: Model) -> str:
 
 
 def as_in_a_run(model: Model, sentences: Sequence[str]) -> pa.Table:
-    """Score distinct, sorted sentences as a run does."""
+    """Score distinct, sorted sentences like a run."""
     return scorer_for(model).score(pa.array(sentences, pa.string()))
 
 
 def numbers_of(table: pa.Table) -> Numbers:
-    """Take the numbers out of scored sentences."""
+    """Return the numbers of scored sentences."""
     words = [np.array(row) for row in table["words"].to_pylist()]
     totals = [np.array([total]) for total in table["logprob"].to_pylist()]
     return [total if row[:1] == [None] else row for row, total in zip(words, totals, strict=True)]
@@ -44,10 +44,10 @@ def numbers_of(table: pa.Table) -> Numbers:
 
 @torch.inference_mode()
 def directly(model: Model, sentences: Sequence[str], batch_tokens: int | None = None) -> Numbers:
-    """Score sentences in the order given, repetitions and all, by the methods of the model's protocol.
+    """Score sentences in the given order, with repetitions, by the methods of the model's protocol.
 
-    They are one batch; `batch_tokens` is how many tokens a `TokenModel` may read at once, None for as many as
-    it likes.
+    They form one batch. `batch_tokens` is the number of tokens that a `TokenModel` may read at once; None
+    for its own choice.
     """
     if isinstance(model, RecurrentModel):
         return _word_by_word(model, sentences)
@@ -60,16 +60,16 @@ def directly(model: Model, sentences: Sequence[str], batch_tokens: int | None = 
 
 
 def whole_sentences(model: TotalModel, sentences: Sequence[str]) -> Numbers:
-    """Ask for one number for each sentence."""
+    """Return one number for each sentence."""
     return [np.array([total], dtype=np.float64) for total in model.sentence_logprobs(list(sentences))]
 
 
 def _word_by_word(model: RecurrentModel, sentences: Sequence[str]) -> Numbers:
-    """Advance one row for each sentence; nothing is shared."""
+    """Score each sentence in its own row, without sharing prefixes."""
     encoded = model.encode(pa.array(sentences, pa.string()))
     starts = np.cumsum(encoded.lengths) - encoded.lengths
     found: Numbers = [np.empty(length, dtype=np.float64) for length in encoded.lengths]
-    reading = np.arange(len(sentences))  # which sentence each row of the state belongs to
+    reading = np.arange(len(sentences))  # the sentence in each row of the state
     state = take(model.start(), np.zeros(len(sentences), dtype=np.int64))
     for place in range(int(encoded.lengths.max())):
         words = encoded.tokens[starts[reading] + place]

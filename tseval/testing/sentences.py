@@ -1,4 +1,4 @@
-"""Sentences that models are checked with, and changes of them."""
+"""Sentences for checking models, and ways to change them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ BEHIND_NOUNS = ("", " near the guard", " near the guards", " near the surgeon th
                 " that the author likes", " that the authors like", " that likes the pilot",
                 " that like the pilots", " that the guard near the authors likes")  # fmt: skip
 VERBS = ("laughs", "laugh", "has laughed", "have laughed")
-# Words that no text holds, so that a model with a vocabulary of words does not know them.
+# Made-up words, which are unknown to a model with a vocabulary of words.
 NONSENSE = ("blicketwug", "daxfepzorp", "zuvlimquot")
 
 
 def default_sentences() -> list[str]:
-    """Return 288 English sentences of 4 to 10 words, of words that small vocabularies have."""
+    """Return 288 English sentences of 4 to 10 words, with words from small vocabularies."""
     parts = product(NOUNS, BEHIND_NOUNS, VERBS)
     return [f"the {noun}{behind} {verb} ." for noun, behind, verb in parts]
 
 
 def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Tidy sentences as a run does: single spaces, each once, in order."""
+    """Normalise sentences like a run: single spaces, no duplicates, sorted."""
     if isinstance(sentences, str):
         raise SuiteError(
             "the argument `sentences` is one text, but must be a list of texts. Write [SENTENCE, SENTENCE]"
@@ -43,16 +43,16 @@ def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
 
 
 def sample(sentences: Sequence[str], size: int) -> list[str]:
-    """Choose some sentences of all lengths."""
+    """Choose at most `size` sentences of all lengths."""
     by_length = sorted(sentences, key=lambda text: len(text.split()))
     step = max(1, len(by_length) // size)
     return by_length[::step][:size]
 
 
 def with_other_ending(sentence: str, others: Sequence[str]) -> tuple[str, int] | None:
-    """Keep the first half of a sentence and let another one's end follow; say how many words are kept.
+    """Replace the second half of a sentence by another one's; also return the number of words before it.
 
-    None where no other has an end that begins differently.
+    None if no other sentence has a second half that begins with another word.
     """
     words = sentence.split()
     kept = len(words) // 2
@@ -64,7 +64,7 @@ def with_other_ending(sentence: str, others: Sequence[str]) -> tuple[str, int] |
 
 
 def with_word(sentence: str, word: str) -> str | None:
-    """Put a word into the middle of a sentence, where it is not the last; None where it would be."""
+    """Replace a word in the middle of a sentence, but not the last one; None if there is only one word."""
     words = sentence.split()
     if len(words) < 2:
         return None
@@ -73,6 +73,6 @@ def with_word(sentence: str, word: str) -> str | None:
 
 
 def lengthened(sentence: str, length: int) -> str | None:
-    """Repeat all words but the last until a sentence is long; None where it has no other words."""
+    """Repeat all words but the last until a sentence is long; None if there is only one word."""
     *words, last = sentence.split()
     return " ".join([*(words * (length // len(words) + 1)), last]) if words else None
