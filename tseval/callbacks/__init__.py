@@ -1,15 +1,15 @@
-"""Evaluate a model while it is being trained.
+"""Evaluation of a model during its training.
 
     from tseval.callbacks import TransformersCallback
 
     callback = TransformersCallback("marvin_linzen", "runs/gpt2", every=500, sample=100)
     Trainer(..., callbacks=[callback]).train()
 
-or, in a loop of one's own,
+or, in your own training loop,
 
     run = evaluate_during(model, suite, "runs/mine", step, log=wandb.log)
 
-Each moment is a run of its own below the folder: `tseval table runs/gpt2 --over step`.
+Each evaluation is a separate run in the folder: `tseval table runs/gpt2 --over step`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LightningCallback", "TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
 
-if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
+if not TYPE_CHECKING:  # a type checker that sees this accepts every misspelt name
 
     def __getattr__(name: str) -> object:
-        # The callbacks need other packages, and the others bring torch along.
+        # The callbacks need other packages, and the others import torch.
         modules = {
             "LightningCallback": "tseval.callbacks.lightning",
             "TransformersCallback": "tseval.callbacks.trainer",

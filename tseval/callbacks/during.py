@@ -1,4 +1,4 @@
-"""Score a suite with a model as it is after a step of its training."""
+"""Evaluation of a model in memory after a step of its training."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def evaluate_during(  # noqa: PLR0913 - what is scored, where it is kept, and wh
     overwrite: bool = False,
     log: Callable[[dict[str, float], int], object] | None = None,
 ) -> Run:
-    """Score a suite with a model as it is after a step of its training, into `OUT/step-000500`.
+    """Score a suite with a model after a step of its training, into `OUT/step-000500`.
 
-    What is there already of these very weights is read, not scored again, and what a kill left half written
-    is completed. So a training that was killed and goes on has its trajectory whole.
+    An existing run with the same weights is read instead of scored again, and a partial run is completed. So
+    a training that was killed and resumed has all its evaluations.
 
     Args:
-        model: Any model in memory that `evaluate` takes. tseval reads its weights at each call: wrap it
-            once. `as_causal` gives a model of transformers the name of the training. Torch modules among its
-            attributes are put into evaluation mode; afterwards modes and random numbers are as they were.
-        suite: All of it, or a sample: `tseval.load_suite("marvin_linzen", sample=100)`.
-        out: Folder of the trajectory; None keeps the run in memory.
+        model: Any model in memory that `evaluate` takes. tseval reads its weights at each call, so wrap it
+            only once. `as_causal` names a transformers model after the training. Torch modules among its
+            attributes are in evaluation mode during scoring; modes and random states are restored.
+        suite: A suite or a sample of it: `tseval.load_suite("marvin_linzen", sample=100)`.
+        out: Folder for the runs of all steps; None keeps the run in memory.
         step: Optimiser steps so far.
-        tokens: Tokens learnt from so far, where that is known.
-        overwrite: Whether a run of this step but of other weights gives way, as where a training was resumed
-            before it and did not go the very same way again. Else it is refused.
+        tokens: Training tokens so far, if known.
+        overwrite: Whether to replace an existing run of this step with other weights; otherwise it is an
+            error. Such runs exist if a training was resumed from before this step and went differently.
         log: Function that gets the numbers of `Run.means` and the step, such as `wandb.log`.
 
     Raises:
-        RunError: The run cannot be written, or the folder holds this step of another training.
+        RunError: The run cannot be written, or the folder has a run of this step from another training.
         ModelError: The model cannot be scored.
     """
     from torch import nn  # noqa: PLC0415 - the room is there without it
@@ -78,5 +78,5 @@ def evaluate_during(  # noqa: PLR0913 - what is scored, where it is kept, and wh
 
 
 def step_folder(out: Path, step: int) -> Path:
-    """Name the run of a step in the folder of a trajectory."""
+    """Return the folder for the run of a step."""
     return out / f"step-{step:06d}"

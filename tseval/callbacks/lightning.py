@@ -1,4 +1,4 @@
-"""Evaluation during a training by Lightning; Lightning is no dependency of tseval."""
+"""Evaluation during a training with Lightning, which tseval does not depend on."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 class LightningCallback(Callback):
-    """Scores a suite before the first step, every so many steps, and after the last, in the training process.
+    """A Lightning callback that scores a suite before the first step, every few steps, and after the last.
 
-    The numbers of `Run.means` go to all loggers of the Trainer (TensorBoard, CSV, W&B, MLflow). Of several
-    processes the first evaluates.
+    The numbers of `Run.means` go to all loggers of the Trainer (TensorBoard, CSV, W&B, MLflow). The suite is
+    scored in the training process; of several processes, the first does it.
 
     Args:
-        suite: Its name or path, or one that is loaded.
-        out: Folder of the trajectory. `OUT/step-000500` is a run.
-        every: Optimiser steps from one evaluation to the next.
+        suite: Name or path of a suite, or a loaded suite.
+        out: Folder for the runs, such as `OUT/step-000500`.
+        every: Optimiser steps between evaluations.
         model: Function from the LightningModule to a model that `tseval.evaluate` takes, such as
             `lambda module: (module.net, words)`, or `lambda module: as_causal(module.gpt, tokenizer, "gpt")`.
-        sample: So many items of each case, drawn at random, the same at every step; None for all.
+        sample: Number of random items of each case, the same at every step; None for all.
 
     Raises:
-        SuiteError: There is no such suite, `sample` is given for one that is loaded, or `every` is below 1.
+        SuiteError: There is no such suite, `sample` is given for a loaded suite, or `every` is below 1.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class LightningCallback(Callback):
         self._resumed, self._last = False, -1
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Score the model as it is before the first step, or where a resumed training goes on."""
+        """Score the model before the first step, or before the first of a resumed training, if due."""
         self._resumed = trainer.global_step > 0
         if trainer.global_step % self.every == 0:
             self._evaluate(trainer, pl_module)
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
-        """Score the model if it is time."""
+        """Score the model if an evaluation is due."""
         if trainer.global_step % self.every == 0:
             self._evaluate(trainer, pl_module)
 
@@ -78,7 +78,7 @@ class LightningCallback(Callback):
 
     def _evaluate(self, trainer: Trainer, module: LightningModule) -> None:
         step = int(trainer.global_step)
-        # With accumulated gradients several batches end at one step.
+        # With gradient accumulation, several batches end at one step.
         if step == self._last or not trainer.is_global_zero:
             return
         self._last = step

@@ -1,4 +1,4 @@
-"""What the callbacks of training libraries share: the suite that they score, and when."""
+"""Common functions of the callbacks: check of the interval, and loading of the suite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_every(every: int) -> None:
 
 
 def suite_to_score(suite: str | Path | Suite, sample: int | None) -> Suite:
-    """Return the suite, loaded, or a sample of it."""
+    """Return a suite, loaded or sampled if it is named."""
     if isinstance(suite, Suite) and sample is not None:
         raise SuiteError(
             "the argument `sample` draws items of a suite that the callback loads by its name, but "

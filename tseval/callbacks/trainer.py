@@ -1,4 +1,4 @@
-"""Evaluation during a training by `transformers.Trainer`; transformers is an extra."""
+"""Evaluation during a training with `transformers.Trainer`, which is an optional dependency."""
 
 from __future__ import annotations
 
@@ -33,23 +33,22 @@ if TYPE_CHECKING:
 
 
 class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformers' types are not followed
-    """Scores a suite before the first step, every so many steps, and after the last, in the training process.
+    """A Trainer callback that scores a suite before the first step, every few steps, and after the last.
 
-    The training does not notice: its weights are bit for bit those of one without the callback. Of several
-    processes the first evaluates, while the others wait. The numbers of `Run.means` go through the Trainer's
-    own log, so that every service of `report_to` gets them: `tseval/SUITE/mean`, and one for each phenomenon
-    and each row.
+    The training is not affected: its weights are bit-identical to those without the callback. The suite is
+    scored in the training process; of several processes, the first does it while the others wait. The numbers
+    of `Run.means` go through the Trainer's log, so that every service of `report_to` gets them:
+    `tseval/SUITE/mean`, and one for each phenomenon and each row.
 
     Args:
-        suite: Its name or path, or one that is loaded.
-        out: Folder of the trajectory, whose name is that of the training in tables. `OUT/step-000500` is a
-            run.
-        every: Steps from one evaluation to the next.
-        sample: So many items of each case, drawn at random, the same at every step; None for all.
-        tokenizer: Of the model; not needed where the Trainer has it (`processing_class`).
+        suite: Name or path of a suite, or a loaded suite.
+        out: Folder for the runs, such as `OUT/step-000500`. Its name is the name of the training in tables.
+        every: Steps between evaluations.
+        sample: Number of random items of each case, the same at every step; None for all.
+        tokenizer: The model's tokenizer; not needed if the Trainer has it (`processing_class`).
 
     Raises:
-        SuiteError: There is no such suite, `sample` is given for one that is loaded, or `every` is below 1.
+        SuiteError: There is no such suite, `sample` is given for a loaded suite, or `every` is below 1.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **settings: object
     ) -> None:
-        """Score the model as it is before the first step, or where a resumed training goes on."""
+        """Score the model before the first step, or before the first of a resumed training, if due."""
         if args.fsdp or args.deepspeed:
             raise ModelError(
                 "TransformersCallback needs the whole model in each process, but FSDP and DeepSpeed split "
@@ -84,7 +83,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **settings: object
     ) -> None:
-        """Score the model if it is time."""
+        """Score the model if an evaluation is due."""
         if state.global_step % self.every == 0 or state.global_step >= state.max_steps:
             self._evaluate(state, **settings)
 
@@ -108,7 +107,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         self._log(state, run)
 
     def _log(self, state: TrainerState, run: Run) -> None:
-        """Log the numbers of a step as the Trainer logs its loss, once also if a training is resumed."""
+        """Log the numbers of a step like the Trainer's loss, but only once if a training is resumed."""
         numbers, step = run.means(), state.global_step
         if any(row["step"] == step and numbers.keys() <= row.keys() for row in state.log_history):
             return
@@ -116,17 +115,17 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         if trainer is None:  # another program calls the callback
             state.log_history.append({**numbers, "step": step})
         else:
-            # The loss of this step may be waiting to be logged, and every log takes this mark away.
+            # The loss of this step may still have to be logged, and every call of `log` clears this flag.
             waiting = trainer.control.should_log
             trainer.log(dict(numbers))
             trainer.control.should_log = waiting
-        # The name in earlier versions. It works until the next one, in the history alone.
+        # The name in earlier versions, which the next version removes; it is only in the history.
         if (mean := run.mean()) is not None:
             state.log_history[-1][f"tseval_{self.suite.name}"] = mean
 
 
 def _running_trainer() -> Trainer | None:
-    """Return the Trainer that called the callback; transformers gives a callback no other way to log."""
+    """Return the Trainer that called the callback; transformers offers callbacks no other way to log."""
     frame = inspect.currentframe()
     while frame is not None:
         if isinstance(caller := frame.f_locals.get("self"), Trainer):
