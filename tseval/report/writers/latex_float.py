@@ -35,14 +35,11 @@ COLUMN, PAGE = 197, 320
 LETTER, EM, SEPARATION = 4.6, 9.25, 6
 NUMBER, INLINE, INTERVAL = 25, 48, 41  # 0.950, 0.950 ± 0.012, and 0.702--0.920 in small type
 LABEL = 56  # the least width of labels
-LINES, LINES_WITH_INTERVALS = 47, 40  # of a table, so that it fits a page with its caption
+LINES, LINES_WITH_INTERVALS = 44, 40  # of a table, so that it fits a page with its caption
 NAME_LINES = 6  # lines of a model's name above its column
 ELLIPSIS = r"\ldots{}"
 RAGGED = r">{\raggedright\arraybackslash\hspace{0pt}}"  # the space lets LaTeX hyphenate the first word
 RAGGED_LEFT = r">{\raggedleft\arraybackslash\hspace{0pt}}"
-LINES = 44  # of a table, so that it fits a page with its caption
-NAME_LINES = 6  # lines of a model's name above its column
-ELLIPSIS = r"\ldots{}"
 
 
 @dataclass(frozen=True, slots=True)
