@@ -1,1 +1,1 @@
-"""Questions to models that only answer: templates of prompts, what they cost, servers that are asked."""
+"""Questions to models that only answer: prompt templates, cost estimates, and requests to servers."""

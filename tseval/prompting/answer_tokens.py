@@ -1,4 +1,4 @@
-"""Which of the answers 1 and 2 is more probable, from the probabilities of first tokens."""
+"""The choice between the answers 1 and 2 by the probabilities of first tokens."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def answer_of(
 ) -> tuple[str, tuple[float | None, float | None]]:
     """Return the more probable of the answers 1 and 2, and the log-probabilities of both, in nats.
 
-    Tokens that differ in spaces alone are one answer. A number that is not among the tokens is less probable
-    than all of them, and has no log-probability. Where neither is, or both are equally probable, there is no
-    answer.
+    Tokens that differ only in spaces count as one answer. An answer that is not among the tokens is less
+    probable than all of them, and has no log-probability. If neither is among them, or both are equally
+    probable, there is no answer.
 
     Args:
-        alternatives: Spellings of first tokens, with their log-probabilities.
-        text: What the model wrote, to be kept where it is no answer.
+        alternatives: First tokens, with their log-probabilities.
+        text: The model's text, which is returned if there is no answer.
     """
     given: dict[str, list[float]] = {"1": [], "2": []}
     for token, logprob in alternatives:

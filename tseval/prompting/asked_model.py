@@ -1,4 +1,4 @@
-"""What all models have in common that are asked by a prompt: the template, the form of the text, the card."""
+"""The base class of models that answer prompts, and the parsing of their common arguments."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from tseval.writing import Writing
 
 
-# What an answer is read from: the text, or which of the answers 1 and 2 is more probable.
+# Sources of an answer: the model's text, or the more probable one of the answers 1 and 2.
 TEXT, PROBABILITIES = "text", "probabilities"
 
 
 class AskedModel(ABC):
-    """A model that is asked which of two sentences is better; see `tseval.scoring.protocol.AnswerModel`.
+    """A model that answers which of two sentences is better; see `tseval.scoring.protocol.AnswerModel`.
 
     Attributes:
-        template: What it is asked by.
+        template: The template of its prompts.
     """
 
-    reads = "natural"  # sentences of a grammar are written as people write, unless the user says otherwise
+    reads = "natural"  # sentences of a grammar become natural text, unless the user decides otherwise
     _rules: Writing | None = None
 
     def __init__(self, template: PromptTemplate, card: ModelCard) -> None:
@@ -40,7 +40,7 @@ class AskedModel(ABC):
         return self.card.show(self)
 
     def writing(self, rules: Writing) -> Self:
-        """Return the same model that is shown sentences as natural text; see `WritingModel`."""
+        """Return the same model with sentences as natural text; see `WritingModel`."""
         written = copy(self)
         written._rules, written.card = rules, self.card.reading("natural")
         return written
@@ -54,17 +54,17 @@ class AskedModel(ABC):
 
     @abstractmethod
     def answers(self, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Answer]]:
-        """Yield the place of a question and its answer, as soon as each is known."""
+        """Yield the position of each question and its answer, as soon as it is known."""
 
 
 def protocol_of(template: PromptTemplate, answer: str) -> dict[str, Json]:
-    """Return what every prompt run states: the template, that both orders are asked, how answers are read."""
+    """Return the protocol of every prompt run: the template, both orders, and the source of answers."""
     digest = template.digest[:16]
     return {"prompt": template.name, "prompt_digest": digest, "orders": "both", "answer": answer}
 
 
 def take_number(arguments: dict[str, str], name: str, default: float, least: float = 1) -> float:
-    """Take a number out of the arguments of a model."""
+    """Remove a number from the arguments of a model, and return it."""
     text = arguments.pop(name, str(default))
     try:
         number = float(text)
@@ -79,7 +79,7 @@ def take_number(arguments: dict[str, str], name: str, default: float, least: flo
 
 
 def take_whole(arguments: dict[str, str], name: str, default: int) -> int:
-    """Take a whole number out of the arguments of a model."""
+    """Remove a whole number from the arguments of a model, and return it."""
     number = take_number(arguments, name, default)
     if number != int(number):
         raise ModelError(
@@ -90,7 +90,7 @@ def take_whole(arguments: dict[str, str], name: str, default: int) -> int:
 
 
 def take_answer(arguments: dict[str, str], default: str) -> str:
-    """Take out of the arguments what answers are read from."""
+    """Remove the source of answers from the arguments, and return it."""
     value = arguments.pop("answer", default)
     if value not in {TEXT, PROBABILITIES}:
         choices = suggest(value, (TEXT, PROBABILITIES), "Values")

@@ -1,4 +1,4 @@
-"""A chat model of transformers at hand, asked by prompts: its own chat template, then its answer."""
+"""Local chat models of transformers, which get prompts in their own chat template."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import ModelCard
 
 
-KEYS = ("answer", "max_tokens", "prompt")  # all others are transformers' own
+KEYS = ("answer", "max_tokens", "prompt")  # all other arguments go to transformers
 MAX_TOKENS = 1
-LONGEST_SPELLING = 8  # characters of a token that may be 1 or 2, with marks of spaces
+LONGEST_SPELLING = 8  # characters of a token that may be 1 or 2, including marks of spaces
 
 
 class ChatModel(AskedModel):
-    """A chat model at hand."""
+    """A chat model on this machine."""
 
     def __init__(
         self, opened: Pretrained, template: PromptTemplate, card: ModelCard, max_tokens: int
@@ -54,7 +54,7 @@ class ChatModel(AskedModel):
         self._last_only: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
 
     def answers(self, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Answer]]:
-        """Answer prompts of one length together: nothing stands between a prompt and its answer."""
+        """Answer prompts of equal length together, because padding must not separate prompt and answer."""
         ids = [self._ids(self.prompt(question)) for question in questions]
         by_length: dict[int, list[int]] = {}
         for place, tokens in enumerate(ids):
@@ -71,7 +71,7 @@ class ChatModel(AskedModel):
 
     @property
     def max_tokens_apply(self) -> bool:
-        """Whether the model writes its answer; else the probabilities of 1 and 2 are compared."""
+        """Whether the model generates its answer; otherwise, the probabilities of 1 and 2 are compared."""
         return self.card.protocol["answer"] == TEXT
 
     def _at_once(self, length: int) -> int:
@@ -90,7 +90,7 @@ class ChatModel(AskedModel):
         return given
 
     def _written(self, rows: torch.Tensor) -> list[Answer]:
-        """Let the model write the most probable tokens, as a server does at temperature 0."""
+        """Generate the most probable tokens, like a server at temperature 0."""
         model, tokenizer = self.opened.model, self.opened.tokenizer
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         written = model.generate(
@@ -115,14 +115,14 @@ class ChatModel(AskedModel):
 
 
 def chat_text(tokenizer: Any, prompt: str) -> str:
-    """Return the text that a chat model reads: one message of its user, and the beginning of its reply."""
+    """Return the text for a chat model: one user message, and the beginning of the reply."""
     messages = [{"role": "user", "content": prompt}]
     text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     return text
 
 
 def _spellings_of_numbers(opened: Pretrained) -> tuple[list[str], list[int]]:
-    """Find all tokens that are 1 or 2 but for spaces: how they are spelt, and their ids."""
+    """Find all tokens that are 1 or 2 except for spaces; return their texts and ids."""
     texts, ids = [], []
     for token, number in sorted(opened.tokenizer.get_vocab().items()):
         is_short = number < opened.n_tokens and len(token) <= LONGEST_SPELLING
@@ -157,12 +157,12 @@ def open_chat(rest: str, arguments: Mapping[str, str], device: str) -> ChatModel
 
 
 def _check_chat_template(opened: Pretrained, template: PromptTemplate) -> str:
-    """Return the digest of a chat template that renders a prompt, tried in a process of its own first."""
+    """Return the digest of a model's chat template, after a trial in a separate process."""
     where, tokenizer = f"prompt:hf:{opened.name}", opened.tokenizer
     prompt = template.render("The author laughs.", "The author laugh.")
     try:
         text = str(tokenizer.get_chat_template())
-    except Exception:  # there is none, or there are several
+    except Exception:  # there is no template, or there are several
         raise ModelError(
             f"{where}: the tokenizer has no chat template, so tseval does not know how to ask the model.\n"
             "  Use a chat model (its name often ends in -Instruct or -chat), or add chat_template.jinja."

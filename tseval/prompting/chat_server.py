@@ -1,7 +1,7 @@
-"""A server with the API of chat completions: requests, retries, and what must not be kept of them.
+"""Requests to a server with the API of chat completions, with retries and protection of the key.
 
-The key is read from the environment. It goes into a header and nowhere else: it is taken out of everything
-that a server sends back.
+The key is read from the environment and used only in a header. It is removed from everything that a server
+sends back.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 PATH = "/chat/completions"
-FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before a request is repeated; doubled from one to the next
-LONGEST_ASKED_WAIT = 600.0  # seconds that a server may ask to wait
+FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before a request is repeated; doubled each time
+LONGEST_ASKED_WAIT = 600.0  # longest wait, in seconds, that a server may request
 QUOTED = 160  # characters of a server's message
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_TOO_EARLY = {408, 409, 425, 429}  # besides those from 500 on
+_TOO_EARLY = {408, 409, 425, 429}  # status codes that are tried again, in addition to those from 500 on
 
 
 def check_url(url: str) -> str:
-    """Return the address that requests go to; refuse what may hold a key, or is no address."""
+    """Return the address for requests; refuse addresses that are invalid or might contain a key."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -67,7 +67,7 @@ def check_url(url: str) -> str:
 
 
 def read_key(variable: str | None) -> str | None:
-    """Read the key from a variable of the environment; a value that is no name is not shown."""
+    """Read the key from an environment variable; a value that is not a name may be a key and is not shown."""
     if variable is None:
         return None
     if not _VARIABLE.fullmatch(variable):
@@ -90,7 +90,7 @@ def read_key(variable: str | None) -> str | None:
 
 
 def refuse_open_key(url: str, key: str | None) -> None:
-    """Refuse to send a key that everyone on the way could read."""
+    """Refuse to send a key without encryption over a public network."""
     host = urlsplit(url).hostname or ""
     is_near = host in {"localhost", "::1"} or host.startswith(("127.", "10.", "192.168.")) or "." not in host
     if key is not None and url.startswith("http://") and not is_near:
@@ -101,7 +101,7 @@ def refuse_open_key(url: str, key: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server said: the text of the answer, its first token's alternatives, its model, the day."""
+    """A server's reply: the text, the alternatives of its first token, the server's model, and the day."""
 
     text: str
     alternatives: tuple[tuple[str, float], ...] | None
@@ -110,7 +110,7 @@ class Reply:
 
 
 class _Fault(Exception):  # noqa: N818 - no error of ours: another attempt may succeed
-    """One request that failed."""
+    """A failed request."""
 
     def __init__(self, problem: str, *, again: bool, wait: float | None = None, advice: str = "") -> None:
         super().__init__(problem)
@@ -118,17 +118,17 @@ class _Fault(Exception):  # noqa: N818 - no error of ours: another attempt may s
 
 
 class ChatServer:
-    """A server that several requests are sent to at a time, while this is open; failed ones are repeated.
+    """A connection to a server for parallel requests, used in a with block; failed requests are repeated.
 
-    Requests run in an event loop of their own thread, where each attempt has one deadline for all of it: a
-    server that sends a byte now and then cannot hold it up.
+    Requests run in an event loop in a separate thread. Each attempt has one deadline, so that a server that
+    sends a byte now and then cannot block it.
 
     Args:
-        url: As `check_url` gives it.
-        key: For the header, or None.
+        url: Address from `check_url`.
+        key: Key for the header, or None.
         timeout: Seconds for one attempt.
-        retries: How often a request is repeated.
-        parallel: Connections that are kept open.
+        retries: Number of repetitions of a request.
+        parallel: Number of open connections.
     """
 
     def __init__(self, url: str, key: str | None, *, timeout: float, retries: int, parallel: int) -> None:
@@ -149,7 +149,7 @@ class ChatServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give up what is on its way, and end the loop."""
+        """Cancel pending requests, and stop the loop."""
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -163,14 +163,14 @@ class ChatServer:
         await self._client.aclose()
 
     def send(self, body: Mapping[str, Json]) -> Future[Reply]:
-        """Begin to send a request; the result is there when it is answered.
+        """Start to send a request, and return the future reply.
 
-        It raises a ModelError if the server refuses the request, or fails too often.
+        The future raises a ModelError if the server refuses the request, or fails too often.
         """
         return asyncio.run_coroutine_threadsafe(self._ask(body), self._loop)
 
     def stop(self) -> None:
-        """Repeat nothing any more: requests that wait for another attempt fail."""
+        """Stop repeating requests: those that wait for another attempt fail."""
         self._loop.call_soon_threadsafe(self._stopped.set)
 
     async def _ask(self, body: Mapping[str, Json]) -> Reply:
@@ -185,7 +185,7 @@ class ChatServer:
                 is_last = attempt >= self.retries or wait > LONGEST_ASKED_WAIT or self._stopped.is_set()
                 if not fault.again or is_last:
                     raise self._given_up(fault, attempt) from None
-                if fault.wait is not None:  # it is meant for all requests
+                if fault.wait is not None:  # it applies to all requests
                     self._not_before = max(self._not_before, time.monotonic() + wait)
             attempt += 1
             await self._sleep(wait)
@@ -212,7 +212,7 @@ class ChatServer:
         return self._reply(content, response.headers.get("date"))
 
     async def _read(self, response: httpx.Response) -> bytes:
-        """Read an answer of at most so many bytes."""
+        """Read a reply, up to the limit on its size."""
         most, content = limits().answer_bytes, bytearray()
         async for block in response.aiter_bytes():
             content += block
@@ -236,7 +236,7 @@ class ChatServer:
         return _Fault(problem, again=False, advice=advice)
 
     def _quoted(self, content: bytes) -> str:
-        """Quote what a server says of an error."""
+        """Quote a server's error message."""
         text = content.decode(errors="replace")
         try:
             parsed = parse_json(text)
@@ -268,7 +268,7 @@ class ChatServer:
 
 @contextmanager
 def _faults(timeout: float) -> Iterator[None]:
-    """Turn what goes wrong on the way into a fault."""
+    """Convert connection errors into a `_Fault`."""
     try:
         yield
     except (httpx.TimeoutException, TimeoutError):
@@ -287,7 +287,7 @@ def _faults(timeout: float) -> Iterator[None]:
 
 
 def _asked_wait(header: str | None) -> float | None:
-    """Read how many seconds a server asks to wait: a number, or a date."""
+    """Read the number of seconds that a server asks to wait, from a number or a date."""
     if header is None:
         return None
     try:
@@ -316,7 +316,7 @@ def _alternatives(logprobs: Json) -> tuple[tuple[str, float], ...] | None:
 
 
 def _day(created: Json, sent: str | None) -> str:
-    """Return the day of an answer as the server gives it, else of its header, else of this machine (UTC)."""
+    """Return the day of a reply: from the reply, or else its header, or else this machine's clock (UTC)."""
     try:
         if isinstance(created, int) and created > 10**9:
             return datetime.fromtimestamp(created, UTC).date().isoformat()

@@ -1,4 +1,4 @@
-"""What questions to a server take: requests, tokens, and money where prices are given."""
+"""Estimates of requests, tokens and cost for questions to a server."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-CHARACTERS_OF_A_TOKEN = 4  # of English, on average; tokenizers of servers are not known
-TOKENS_OF_A_CHAT = 8  # marks that servers put around a prompt
+CHARACTERS_OF_A_TOKEN = 4  # of English, on average; the servers' tokenizers are unknown
+TOKENS_OF_A_CHAT = 8  # special tokens that servers add to a prompt
 A_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices of a million tokens, in any currency; 0 where none is given."""
+    """Prices of a million tokens, in any currency; 0 if not given."""
 
     prompt: float = 0.0
     answer: float = 0.0
@@ -24,7 +24,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class RequestEstimate:
-    """How many requests and about how many tokens; the cost in the currency of the prices, or None."""
+    """The number of requests, the approximate number of tokens, and the cost if there are prices."""
 
     n_requests: int
     n_prompt_tokens: int
@@ -40,7 +40,7 @@ class RequestEstimate:
 
 
 def estimate(prompts: Sequence[str], max_tokens: int, prices: Prices) -> RequestEstimate:
-    """Estimate what prompts take, with answers of the greatest length."""
+    """Estimate requests, tokens and cost of prompts, for answers of the maximal length."""
     n_prompt = sum(-(-len(prompt) // CHARACTERS_OF_A_TOKEN) + TOKENS_OF_A_CHAT for prompt in prompts)
     n_answer = len(prompts) * max_tokens
     cost = (n_prompt * prices.prompt + n_answer * prices.answer) / A_MILLION

@@ -1,4 +1,4 @@
-"""A model behind a server, asked by prompts: several requests side by side, each answer as it comes."""
+"""Models on a server, which get prompts in parallel requests."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from tseval.prompting.template import PromptTemplate
 
 
-MAX_TOKENS = 5  # of an answer: a number, and what models put around it
-ALTERNATIVES = 20  # first tokens whose log-probabilities are asked for: as many as servers give
+MAX_TOKENS = 5  # of an answer: a number, and what models write around it
+ALTERNATIVES = 20  # number of first tokens with log-probabilities; servers give at most so many
 PARALLEL = 8
 MOST_PARALLEL = 256
-# What requests say that stands in the protocol too.
+# Settings of requests that are also in the protocol.
 _STATED = ("temperature", "max_tokens", "max_completion_tokens")
 KEYS = ("answer", "key_from", "max_completion_tokens", "max_tokens", "model", "parallel", "price_in",
         "price_out", "prompt", "retries", "temperature", "timeout")  # fmt: skip
 
 
 class ServedModel(AskedModel):
-    """A model behind a server with the API of chat completions.
+    """A model on a server with the API of chat completions.
 
     Attributes:
-        parallel: Requests at a time.
+        parallel: Number of requests at a time.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class ServedModel(AskedModel):
         self._server, self._settings, self.parallel, self._prices = server, settings, parallel, prices
 
     def estimate(self, questions: Sequence[tuple[str, str]]) -> RequestEstimate:
-        """Count the requests and tokens of questions before they are sent."""
+        """Estimate the requests, tokens and cost of questions before they are sent."""
         tokens = self._settings.get("max_tokens", self._settings.get("max_completion_tokens"))
         longest = tokens if isinstance(tokens, int) else 1
         return estimate([self.prompt(question) for question in questions], longest, self._prices)
 
     def answers(self, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Answer]]:
-        """Send requests side by side, and yield each answer as it comes.
+        """Send requests in parallel, and yield each answer as it arrives.
 
-        Where one fails for good, or the user stops, nothing new is sent: the answers that are on their way
-        come first, then the error.
+        If a request fails finally, or the user stops, no new requests are sent. Pending answers are yielded
+        first, and then the error is raised.
         """
         left = iter(enumerate(questions))
         running: dict[Future[Reply], int] = {}
@@ -87,7 +87,7 @@ class ServedModel(AskedModel):
                 try:
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                 except KeyboardInterrupt as stop:
-                    if problem is not None:  # the second time: wait for nothing
+                    if problem is not None:  # a second interrupt: wait for nothing
                         raise
                     problem, done = stop, set()
                     server.stop()
@@ -119,7 +119,7 @@ class ServedModel(AskedModel):
 
 
 def open_served(url: str, arguments: Mapping[str, str]) -> ServedModel:
-    """Open `prompt:URL`; nothing is sent before the first question."""
+    """Open `prompt:URL`; nothing is sent until the first question."""
     left = dict(arguments)
     if unknown := sorted(left.keys() - {*KEYS}):
         raise ModelError(
@@ -148,7 +148,7 @@ def open_served(url: str, arguments: Mapping[str, str]) -> ServedModel:
         "architecture": "unknown (behind a server)", "device": "server", "server": host,
         "template": template.text,
     }  # fmt: skip
-    # A server at hand may know a model by its folder.
+    # A local server may identify a model by its folder.
     shown = name.rstrip("/").rpartition("/")[2] if name.startswith(("/", ".")) else name
     card = ModelCard(shown or name, "prompt", digest, protocol, details)
     server = ChatServer(address, key, timeout=timeout, retries=retries, parallel=parallel)
@@ -156,10 +156,10 @@ def open_served(url: str, arguments: Mapping[str, str]) -> ServedModel:
 
 
 def _request_settings(name: str, left: dict[str, str], answer: str) -> dict[str, Json]:
-    """Return what every request says besides the prompt."""
+    """Return the settings of every request."""
     settings: dict[str, Json] = {"model": name, "stream": False}
     temperature = left.pop("temperature", "0")
-    if temperature != "none":  # some models refuse any
+    if temperature != "none":  # some models refuse every temperature
         settings["temperature"] = take_number({"temperature": temperature}, "temperature", 0, 0)
     if answer == PROBABILITIES:
         settings |= {"max_tokens": 1, "logprobs": True, "top_logprobs": ALTERNATIVES}

@@ -1,7 +1,8 @@
-"""Templates of prompts: a text in which two sentences stand, and which asks for 1 or 2.
+"""Prompt templates: texts that contain two sentences, and ask for the answer 1 or 2.
 
-A template is a Jinja file that shows `{{ sentence_1 }}` and `{{ sentence_2 }}`. It may change them by a few
-filters and choose between texts with `{% if %}`. It cannot do more, so no file can take long or read others.
+A template is a Jinja file with `{{ sentence_1 }}` and `{{ sentence_2 }}`. It may change them with a few
+filters, and choose between texts with `{% if %}`. All else is refused, so a template can neither run for long
+nor read files.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LONGEST_PROMPT = 20_000  # characters of a template
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """A template, ready to show two sentences; equal texts have equal digests, wherever they lie."""
+    """A compiled template; equal texts have equal digests, independent of the path."""
 
     name: str
     text: str
@@ -47,25 +48,25 @@ class PromptTemplate:
         return template_digest(self.text)
 
     def render(self, first: str, second: str) -> str:
-        """Return the prompt about two sentences."""
+        """Return the prompt for two sentences."""
         return self.compiled.render(dict(zip(SENTENCES, (first, second), strict=True))).strip()
 
 
 def template_digest(text: str) -> str:
-    """Return the SHA-256 of the text of a template, by which runs name it."""
+    """Return the SHA-256 of a template's text, which identifies it in runs."""
     return sha256(text.encode()).hexdigest()
 
 
 def bundled_templates() -> list[str]:
-    """Name the templates that come with tseval."""
+    """Return the names of the templates that come with tseval."""
     return sorted(path.stem for path in BUNDLED.glob(f"*{ENDING}"))
 
 
 def open_template(name: str) -> PromptTemplate:
-    """Open a template by the name of a bundled one, or by the path of a file.
+    """Open a bundled template by name, or another one by path.
 
     Raises:
-        ModelError: There is no such template, or it does more than show two sentences.
+        ModelError: There is no such template, or it contains anything that is not allowed.
     """
     path = BUNDLED / f"{name}{ENDING}" if name in bundled_templates() else Path(name)
     where = f"--prompt {name}"
@@ -86,7 +87,7 @@ def open_template(name: str) -> PromptTemplate:
 
 
 def template_of(name: str, text: str, where: str) -> PromptTemplate:
-    """Compile a template, and try it on two sentences."""
+    """Compile a template, and try it with two sentences."""
     room = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     try:
         tree = room.parse(text)
@@ -116,7 +117,7 @@ def _all_nodes(tree: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _refusal(node: nodes.Node) -> str | None:
-    """Say why a template may not hold a node; None if it may."""
+    """Return why a node is not allowed in a template; None if it is allowed."""
     if isinstance(node, nodes.Name) and node.name not in SENTENCES:
         return f"the name {node.name!r} is unknown"
     if isinstance(node, nodes.Filter) and node.name not in FILTERS:
