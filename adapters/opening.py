@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tseval.models.vocabulary import Vocabulary
     from tseval.scoring.protocol import Model
 
-    # What can be scored as it is: ours, a torch module with its words, a model of transformers.
+    # Models in memory: tseval's, a torch module with its words, a transformers model with its tokenizer.
     Words = Vocabulary | Sequence[str] | Mapping[str, int]
     LiveModel = Model | tuple[nn.Module, Words] | tuple[nn.Module, PreTrainedTokenizerBase]
 

@@ -77,14 +77,14 @@ class Choice:
 
 
 def read_blimp_pair(place: str, record: DataRecord, stem: str) -> Choice:
-    """Read a pair of filtered BLiMP, or of its supplement, whose records have no paradigm."""
+    """Read a pair of filtered BLiMP or of its supplement; the supplement's records name no paradigm."""
     subset = text_of(place, record, "UID") if "field" in record else stem
     texts = [text_of(place, record, name) for name in ("sentence_good", "sentence_bad")]
     return Choice(place, subset, tuple(Candidate("", text, text) for text in texts))
 
 
 def read_ewok_line(place: str, record: DataRecord, stem: str) -> Choice:
-    """Read half an item of EWoK: two targets after the first context. The other half has its own line."""
+    """Read half an item of EWoK: two targets after the first context. The other half has another line."""
     context, subset = text_of(place, record, "Context1"), text_of(place, record, "Domain")
     targets = [f" {text_of(place, record, name)}" for name in ("Target1", "Target2")]
     return Choice(place, subset, tuple(Candidate(context, target, target) for target in targets))
@@ -278,7 +278,7 @@ class TaskResult:
     score: float | None
     subsets: Mapping[str, float]  # accuracy of each subset; empty for a correlation
     n_items: int
-    n_tied: int  # items where the first option is among several that are equally and most probable
+    n_tied: int  # items where the first option has the highest probability, but not alone
 
 
 def predict(loaded: LoadedTask, run: Run) -> TaskResult:

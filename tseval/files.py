@@ -399,7 +399,7 @@ def _put(content: Content, file: IO[bytes]) -> None:
 def _is_stream(path: Path) -> bool:
     """Return whether a path must be written into, not replaced: a pipe, a device or an open file's name."""
     link = path
-    # Under /dev and /proc a name (/dev/stdout) may stand for a file that is open elsewhere.
+    # Under /dev and /proc, a name such as /dev/stdout may be an alias of an open file.
     for _ in range(40):  # the number of links that Linux follows
         if os.path.abspath(link).startswith(("/dev/", "/proc/")):
             return True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Record = dict[str, Json]
     Row = tuple[str, list[str]]
 else:
-    Json = object  # nothing can be held to a type that holds itself; what JSON gives is nothing else
+    Json = object  # msgspec cannot check data against a recursive type
 
 
 T = TypeVar("T")

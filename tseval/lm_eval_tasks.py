@@ -173,6 +173,6 @@ class FirstChoices:
         self.encode, self.start, self.advance = model.encode, model.start, model.advance
 
     def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Return 0 where a word is the most probable one, else -1, (words,) float32."""
+        """Return 0 for words that are the most probable ones, otherwise -1, (words,) float32."""
         best = self._model.best_tokens(state)
         return np.where(best[rows] == tokens, 0, -1).astype(np.float32)

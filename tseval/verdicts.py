@@ -129,7 +129,7 @@ def judge(
     verdicts = pa.concat_tables(tables, promote_options="default")
     names = tables[0].column_names[: len(RESERVED_NAMES)]
     unsaid = unknown is not None and unknown.unsaid
-    if not unsaid and pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # else verdicts are as they were
+    if not unsaid and pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # otherwise, there is no such column
         names.append(HALF_KNOWN)
     verdicts = verdicts.select(names + list(known))
     # One dictionary for all cases; otherwise, Parquet writes the columns without a dictionary.

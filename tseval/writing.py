@@ -74,7 +74,7 @@ def capitalise(word: str, language: str) -> str:
 
 
 # Marks that end a sentence or a part of it, and closing brackets, of all scripts. Source:
-# Terminal_Punctuation of Unicode, without marks that also stand between numbers or within words.
+# Terminal_Punctuation of Unicode, without marks that also occur between numbers or inside words.
 MARKS = (
     "...",
     *".,;:?!…‥%)]}‼⁇⁈⁉·\u037e",

@@ -3,15 +3,15 @@
 The language is Dyck-(k,m). A simple RNN and an LSTM store the stack of open brackets in their units, with a
 slot for each bracket. A slot encodes the type by one unit per type, or by binary digits. Symbols that may
 follow a prefix have equal probabilities, and all others none. A closing bracket may follow iff its type is on
-top of the stack, an opening bracket iff fewer than m are open, `<eos>` iff none is open.
+top of the stack. An opening bracket may follow iff fewer than m are open, and `<eos>` iff none is.
 
 Source: the constructions of Hewitt, Hahn, Ganguli, Liang & Manning 2020. Departures: our simple RNN has tanh
 units h instead of sigmoids s, where s = (h + 1) / 2. Our models read `<eos>` before a string, which empties
 the stack from any state, including the zero state; `<unk>` does the same.
 
 There is also the deterministic automaton, with a state for each stack and the true probabilities of symbols.
-It shows what the constructions save: a second-order RNN that simulates an automaton has a unit for each of
-its states (Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
+It shows what the constructions save. A second-order RNN that simulates an automaton has a unit for each state
+(Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ AFTER_NUMBER = re.compile(r"(\d+)[ \t]+(\S.*?)")
 def words_of_text(text: str, size: int | None = None) -> list[str]:
     """Read the words of a text file in the order of their ids.
 
-    There is one word per line. A line ends only at a line feed, and only spaces and tabs around a word are
+    There is one word per line. A line ends only at a line feed. Only spaces and tabs around a word are
     removed, because a no-break space or another line separator of Unicode may belong to a word. If every line
     also has a number, the numbers are ids if they are 0 to n-1, and otherwise counts. fairseq's dict.txt has
     counts; if there are four more ids, its four symbols are added. If only this gives the right number, words

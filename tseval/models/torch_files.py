@@ -3,8 +3,8 @@
 A pickle becomes records. For tensors, only their positions are recorded, and numbers are read on demand.
 torch does not verify the checksums in its zip files, so this module does, once for the whole file.
 
-The old format has four pickles (a magic number, a version, facts about the machine, the object), a fifth with
-the keys of the storages, and for each storage its length (int64) and its numbers.
+The old format has four pickles (a magic number, a version, facts about the machine, the object). A fifth has
+the keys of the storages. Then follow, for each storage, its length (int64) and its numbers.
 
 Source: `torch/_utils.py`, `torch/serialization.py`.
 """

@@ -199,8 +199,8 @@ class Pieces:
     def _chunks_are_apart(self, sample: pa.StringArray) -> bool:
         """Return whether a sample splits the same if each chunk between spaces is split separately.
 
-        A tokenizer may look beyond a space. Therefore this is checked on made-up sentences with words from
-        the whole vocabulary, on a sample of all sentences of a run, and on a sample of each shard.
+        A tokenizer may look beyond a space. So this is checked on made-up sentences with words from the whole
+        vocabulary, on some of all sentences of a run, and on some of each shard.
         """
         whole, by_chunks = self._whole(sample), self._each_chunk_once(sample)
         return by_chunks is None or whole.equals(by_chunks)

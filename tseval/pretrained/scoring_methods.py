@@ -3,8 +3,8 @@
 Every distinct beginning is read once. Many of them share a row, in which each attends only to its own
 beginnings, at the positions that it has in its sentence. Not every architecture allows this: it may ignore
 the mask, count positions within the row, or read a prefix differently in a longer sentence. So each method is
-compared with the model's plain forward pass, on made-up sentences as long as those of a run, which fill more
-than one row of the width used there.
+compared with the model's plain forward pass on made-up sentences. They are as long as those of a run, and
+fill more than one row of the width used there.
 """
 
 from __future__ import annotations

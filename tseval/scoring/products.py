@@ -1,7 +1,7 @@
 """Matrix products in float32 for models and adapters, by the faster of two libraries.
 
 For inference in float32, PyTorch uses MKL. It uses oneDNN for narrower types. With hundreds of rows and a
-large matrix, oneDNN was up to one and a half times as fast on an AMD processor, with one or two threads.
+large matrix, oneDNN was up to one and a half times as fast, on an AMD processor with one or two threads.
 `benchmarks/products.py` measures both. The numbers differ only by rounding.
 """
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tseval.scoring.protocol import Model
 
-    ScoredRow = Mapping[str, object]  # of scored sentences
+    ScoredRow = Mapping[str, object]  # row of a table of scored sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ SAMPLE = 8  # number of sentences that are read one by one
 
 
 def card(model: Model) -> Finding:
-    """Check that the card says who the model is, in plain data."""
+    """Check that the card identifies the model, in plain data."""
     stated = model.card
     for field in ("name", "kind"):
         value = getattr(stated, field, None)

@@ -2,9 +2,9 @@
 
 A text file is converted once to numbers of its words, which are stored in the cache and memory-mapped. The
 stored numbers are independent of vocabulary and lower-casing, which only map a number to an id. So all models
-share them. A cache file is named by the SHA-256 of the text file, and holds the numbers (4 bytes each), the
-words, the sizes of both, and a checksum. If it is damaged, the text is read again. A checksum detects damage,
-not manipulation (decision 10).
+share them. A cache file is named by a hash of the text file and of the limits. It holds the numbers (4 bytes
+each), the words, the sizes of both, and a checksum. If it is damaged, the text is read again. A checksum
+detects damage, not manipulation (decision 10).
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _map(file: IO[bytes], sha256: str) -> NumberedText | None:
 
 
 def _without_cache(path: Path, sha256: str) -> NumberedText:
-    """Write the numbers of a text into a temporary file without a name, which ends with this process."""
+    """Write the numbers of a text into a temporary file, which disappears when this process ends."""
     try:
         with TemporaryFile() as file:
             _write(path, sha256, file)

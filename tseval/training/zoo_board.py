@@ -202,7 +202,6 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
     At any moment, an entry is complete or missing, and `board.json` is the old or the new one. Until
     everything is written, the page says so. The next publication completes one that was killed. `extend`
     keeps the entries of other models, which must have been trained in the same way.
-    the folder has of other models, which were trained in the same way.
     """
     files = _files(entries[0])
     with publishing(target):

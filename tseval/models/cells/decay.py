@@ -87,7 +87,7 @@ class DecayCell(AdditiveCell):
 
     @property
     def watched(self) -> Mapping[str, Tensor]:
-        """α, which Figure 5 of Bhatt et al. 2020 follows over training."""
+        """α, whose course over training is in Figure 5 of Bhatt et al. 2020."""
         return {"alpha": self.alpha}
 
     @property

@@ -1,8 +1,8 @@
 """Training on windows of words, with products in a narrow type and sums and states in float32.
 
 Autograd would store every intermediate value of every word, and add up the gradient of the recurrent weights
-word by word. Here, the words' part of the update is computed beforehand, each word needs one product, and
-the gradient of the recurrent weights is a single product over the whole window.
+word by word. Here, the words' part of the update is computed beforehand, so each word needs one product. The
+gradient of the recurrent weights is a single product over the whole window.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
     class Context(FunctionCtx):
-        """What the derivative needs of the loop."""
+        """Values of the loop that its gradient needs."""
 
         cell: Recurrence
         matrix: Tensor | None  # W in the type of the products
         has_bias: bool
-        n_columns: int  # that the words feed
+        n_columns: int  # columns that depend on words
         drives: Tensor
         states: list[Tensors]  # before the first word and after each
         recalled: Tensor  # their first tensors in the type of the products
 
     class FusedContext(Context):
-        """What it needs of a loop by kernels: of each word tensors of its own."""
+        """The values of a loop with kernels, which has separate tensors for each word."""
 
         drives: list[Tensor]  # type: ignore[assignment]
         recalled: list[Tensor]  # type: ignore[assignment]
