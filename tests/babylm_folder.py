@@ -1,7 +1,7 @@
-"""A folder in the form of BabyLM's evaluation data, and tiny models: what the recorded predictions are of.
+"""A folder in the layout of BabyLM's evaluation data, and tiny models that the recorded predictions are for.
 
-The pairs of BLiMP are from the sample of it (CC BY 4.0); all else is made up, in the fields of the published
-files. As a program, it writes them for BabyLM's own pipeline: `python tests/babylm_folder.py FOLDER`.
+The BLiMP pairs are from our sample of BLiMP (CC BY 4.0). All other data are made up, with the fields of the
+published files. To write the folder for BabyLM's own pipeline: `python tests/babylm_folder.py FOLDER`.
 """
 
 import gzip
@@ -18,14 +18,14 @@ from supplied import BLIMP_SAMPLE
 from tokenizers import Tokenizer, processors
 
 NAMES = ("Anna", "Kim", "Robert", "Sara")
-# A space before `Xylophones` and `zips` is a piece of its own: tokenizers are trained without them.
+# The tokenizers are trained without these words, so a space before one of them is a separate piece.
 RARE = ("Xylophones", "zips")
 THINGS = ("the ball", "the rose and the key", "Xylophones", "nothing", "the hat")
 STEMS = ("wug", "blick", "spow", "gling", "frell", "nass")
 
 
 def write_folder(folder: Path) -> Path:
-    """Write every task that is scored."""
+    """Write the files of every task that is scored."""
     for path, records in _files():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         lines = (json.dumps(record) + "\n" for record in records)
@@ -54,7 +54,7 @@ def _blimp():
 
 
 def _supplement():
-    """Write dialogues of two lines, which a space does not stand for, and a sentence each."""
+    """Write dialogues of two lines, whose line break is not a space, and pairs of single sentences."""
     dialogues, hypernyms = [], []
     for a, b in ((a, b) for a in NAMES for b in NAMES if a != b):
         asked = f"{a}: What did {b} buy?\n{b}: ", f"{a}: Who did {b} see?\n{b}: "
@@ -137,11 +137,11 @@ def _comps(name):
 
 
 def write_models(folder: Path, tokenizers: dict[str, str] | None = None) -> dict[str, str]:
-    """Write a GPT-2 that begins with nothing, one that begins with a token, and a BERT.
+    """Write a GPT-2 without a start token, a GPT-2 with one, and a BERT.
 
     Args:
-        folder: Where to.
-        tokenizers: What was recorded; else they are trained on the data.
+        folder: The folder to write to.
+        tokenizers: The recorded tokenizers, as JSON. Without them, new ones are trained on the data.
 
     Returns:
         The tokenizers of both kinds, as JSON.
@@ -173,7 +173,7 @@ def write_models(folder: Path, tokenizers: dict[str, str] | None = None) -> dict
 
 
 def _save(model, tokenizer, path):
-    """Draw the weights with numpy's oldest generator, whose numbers never change."""
+    """Draw the weights with numpy's oldest generator, whose numbers never change, and save the model."""
     draw = np.random.RandomState(0)
     with torch.no_grad():
         for parameter in model.parameters():

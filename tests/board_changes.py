@@ -1,4 +1,4 @@
-"""Commands that change a board, what they find, and kills at their writes."""
+"""Commands that change a board, the folders they start from, and kills at their writes."""
 
 import shutil
 
@@ -64,7 +64,7 @@ KILL = """
 
 
 def make_boards(root):
-    """Make a folder with a suite, runs and boards, as each command finds it."""
+    """Make a folder with a suite, runs and boards, in the state that each command starts from."""
     start = root / "start"
     for name, words in (("suite", LEXICON), ("twin", TWIN)):
         (start / name).mkdir(parents=True)
@@ -84,6 +84,6 @@ def make_boards(root):
 
 
 def kill_command(made, place, name, every):
-    """Kill a command at every n-th of its points; say at how many, and what went wrong."""
+    """Kill a command at every n-th point; return the number of points and the failures."""
     start = made / name if (made / name).exists() else made / "start"
     return in_a_process(KILL, place, start, every, *COMMANDS[name])

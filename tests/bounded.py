@@ -1,7 +1,7 @@
-"""Read files in a process of its own that may take only so much memory and time, and say what came of each.
+"""Read files in a separate process with limited memory and time, and report how each reading ended.
 
-As a program: `bounded.py MEGABYTES SECONDS`, on standard input JSON of readers and paths, on standard output
-a JSON list for each: how it ended (`read`, `refused`, or a traceback), and the message.
+As a program: `bounded.py MEGABYTES SECONDS`. Standard input is JSON with pairs of a reader and a path.
+Standard output is a JSON list for each pair: `read`, `refused` or `broken`, and the message or traceback.
 """
 
 import json
@@ -18,11 +18,11 @@ from in_process import run_process
 from tseval.errors import TsevalError
 
 MEGABYTES, SECONDS = 600, 20
-LONGEST = 500  # of a message
+LONGEST = 500  # characters of a message
 
 
 def outcomes(readings, megabytes=MEGABYTES, seconds=SECONDS):
-    """Read every path by its reader `module:function`; give (how, message) for each."""
+    """Read every path with its reader `module:function`; return (how, message) for each."""
     done = run_process(
         ["python", __file__, str(megabytes), str(seconds)],
         input=json.dumps([(reader, str(path)) for reader, path in readings]),
@@ -35,7 +35,7 @@ def outcomes(readings, megabytes=MEGABYTES, seconds=SECONDS):
 
 
 def hold(paths, found):
-    """Hold outcomes of paths to a result, or one message of bearable length."""
+    """Check that each path gave a result or one message of limited length."""
     for path, (how, message) in zip(paths, found, strict=True):
         assert how in ("read", "refused"), f"{path}: {message}"
         assert len(message) < LONGEST, message[:LONGEST]

@@ -1,4 +1,4 @@
-"""A small chat model with random weights, whose answers are 1, 2 and other words. Nothing is downloaded."""
+"""A small chat model with random weights that answers 1, 2 or another word. Nothing is downloaded."""
 
 import torch
 import transformers
@@ -6,16 +6,16 @@ from checkpoints import LLAMA, TEXT, bpe_tokenizer, save_spread
 
 from tseval.prompting.template import bundled_templates, open_template
 
-# One message of a user, and the beginning of a reply, with marks of their own.
+# One user message and the start of the reply, with special tokens around them.
 CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>\n{{ message['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
 )
-LOUD, QUIET = 1.5, 0.02  # spread of the weights behind 1 and 2, and behind all other tokens
+LOUD, QUIET = 1.5, 0.02  # spread of the weights for 1 and 2, and for all other tokens
 
 
 def save_chat(path, template=CHAT):
-    """Save a tiny chat model, whose answer depends on the whole prompt: 1, 2, or another word."""
+    """Save a tiny chat model. Its answer (1, 2 or another word) depends on the whole prompt."""
     texts = [*TEXT, *(open_template(name).text for name in bundled_templates()), "<|user|> <|assistant|> 1 2"]
     tokenizer = bpe_tokenizer(size=400, texts=texts)
     tokenizer.chat_template = template

@@ -1,4 +1,4 @@
-"""Servers with the API of chat completions: transformers' own, and one that answers as a test says."""
+"""Servers with the chat completions API: transformers' own, and one whose answers a test chooses."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-SECONDS = 120  # until a server answers
+SECONDS = 120  # to wait until a server answers
 
 
 @contextmanager
 def transformers_serve(folder):
-    """Serve a model on this machine with `transformers serve`; give the address."""
+    """Serve a model on this machine with `transformers serve`; return the address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -50,12 +50,13 @@ def _wait_for(url, process):
 
 
 class ChatServer:
-    """A server on this machine that answers each prompt as `reply` says, and counts what it is asked.
+    """A server on this machine that answers each prompt with `reply` and counts requests.
 
     Attributes:
-        reply: From a prompt and how often it was asked to what is sent: a text to answer with, or a function
-            that is given the handler.
-        asked: How often each prompt was asked, and `answered`, how often it was answered with 200.
+        reply: Takes a prompt and how many times it was sent. Returns the answer's text, or a function that
+            takes the handler and answers.
+        asked: How many times each prompt was sent.
+        answered: How many times each prompt was answered with status 200.
     """
 
     def __init__(self, reply, model="small-1", seconds=0.0):
@@ -75,14 +76,14 @@ class ChatServer:
                 server._answer(self, body)
 
             def log_message(self, *_):
-                """Say nothing."""
+                """Log nothing."""
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
             request_queue_size = 256
 
             def handle_error(self, *_):
-                """Say nothing of connections that a test breaks off."""
+                """Ignore connections that a test closes early."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
@@ -109,7 +110,7 @@ class ChatServer:
                 time.sleep(self.seconds)
             answer = self.reply(prompt, times)
         finally:
-            # A client that is answered may ask again before this thread goes on.
+            # Count down first: a client may send its next request as soon as it has the answer.
             with self._lock:
                 self.at_once -= 1
         if callable(answer):
@@ -121,14 +122,14 @@ class ChatServer:
 
 
 def completion(text, model="small-1", **more):
-    """The content of an answer."""
+    """Return the body of an answer."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", **more}
     return json.dumps({"id": "x", "object": "chat.completion", "created": 1_760_000_000, "model": model,
                        "choices": [choice]}).encode()  # fmt: skip
 
 
 def send(handler, status, content, **headers):
-    """Send an answer."""
+    """Send a response."""
     handler.send_response(status)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", str(len(content)))
@@ -139,12 +140,12 @@ def send(handler, status, content, **headers):
 
 
 def sentences_in(prompt):
-    """The two sentences of a prompt of a bundled template, the first and the second."""
+    """Return the first and the second sentence in a prompt of a bundled template."""
     lines = dict(line.split(". ", 1) for line in prompt.splitlines() if line[:3] in {"1. ", "2. "})
     return lines["1"], lines["2"]
 
 
 def shorter(prompt, times=1):
-    """Answer with the number of the shorter sentence; of two of one length, with 1."""
+    """Answer with the number of the shorter sentence, or with 1 if both have the same length."""
     first, second = sentences_in(prompt)
     return "2" if len(second) < len(first) else "1"

@@ -1,4 +1,4 @@
-"""Tiny models of transformers with random weights, saved as their users save them. Nothing is downloaded."""
+"""Tiny transformers models with random weights, saved as users save them. Nothing is downloaded."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 NEOX = {**SMALL, "intermediate_size": 48, "max_position_embeddings": 64}
 LLAMA = {**NEOX, "num_key_value_heads": 2}
 OPT = {**SMALL, "ffn_dim": 48, "word_embed_proj_dim": 16, "max_position_embeddings": 64}
-# Global attention in the first layer, three tokens in the second.
+# The first layer has global attention, the second a window of three tokens.
 GPT_NEO: dict[str, Any] = {
     "hidden_size": 32,
     "num_layers": 2,
@@ -29,7 +29,7 @@ GPT_NEO: dict[str, Any] = {
     "max_position_embeddings": 64,
 }
 GPT_NEO |= {"attention_types": [[["global", "local"], 1]]}
-# Sizes of one tiny model for each kind of attention, position and head.
+# Sizes of one tiny model for each kind of attention, position encoding and head.
 CONFIGS: dict[str, Any] = {
     "gpt2": (transformers.GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}),
     "llama": (transformers.LlamaConfig, LLAMA),
@@ -73,7 +73,7 @@ MASKED: dict[str, Any] = {
 
 
 def bpe_tokenizer(bos="<|endoftext|>", size=300, eos="<|endoftext|>", texts=TEXT):
-    """Train a byte-level BPE as GPT-2 has it."""
+    """Train a byte-level BPE tokenizer like GPT-2's."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -88,7 +88,7 @@ def bpe_tokenizer(bos="<|endoftext|>", size=300, eos="<|endoftext|>", texts=TEXT
 
 
 def wordpiece_tokenizer(size=120, texts=None):
-    """Train a lower-casing WordPiece; of texts that are not tokenised as BERT has it, punctuation apart."""
+    """Train a lower-casing WordPiece tokenizer; for `texts`, it separates punctuation as BERT does."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     split = pre_tokenizers.BertPreTokenizer if texts else pre_tokenizers.WhitespaceSplit
@@ -107,7 +107,7 @@ def wordpiece_tokenizer(size=120, texts=None):
 
 
 def metaspace_tokenizer(texts, size=400):
-    """Train a unigram model as ALBERT and XLM-RoBERTa have it: words are split at spaces alone."""
+    """Train a unigram tokenizer like those of ALBERT and XLM-RoBERTa, which split words only at spaces."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -126,7 +126,7 @@ def metaspace_tokenizer(texts, size=400):
 
 
 def save_causal(path: pathlib.Path, kind="gpt2", tokenizer=None, dtype=torch.float32, **changes):
-    """Save a tiny causal model, its logits spread so that scores differ."""
+    """Save a tiny causal model. Its logits are spread so that scores differ."""
     make, sizes = CONFIGS[kind]
     tokenizer = tokenizer or bpe_tokenizer()
     torch.manual_seed(0)
@@ -149,7 +149,7 @@ def save_masked(path: pathlib.Path, kind="bert", tokenizer=None, **changes):
 
 
 def sentinels(tokenizer):
-    """A tokenizer as T5 has it: no mask and no beginning, sentinels and an end."""
+    """Return a tokenizer like T5's: sentinels and an end token, but no mask and no start token."""
     tokenizer.add_special_tokens({"additional_special_tokens": ["<extra_id_0>", "<extra_id_1>"]})
     tokenizer.mask_token = tokenizer.bos_token = tokenizer.cls_token = tokenizer.sep_token = None
     tokenizer.eos_token = "</s>"
@@ -166,13 +166,13 @@ def save_t5(path: pathlib.Path, texts=TEXT, size=60, **changes):
 
 
 def interleaved(weight):
-    """Rotary halves as llama.cpp lays them out: pairs beside each other."""
+    """Order rotary halves as llama.cpp does: the two values of a pair side by side."""
     rows, columns = weight.shape
     return weight.reshape(HEADS, 2, rows // HEADS // 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
 def save_gguf(path: pathlib.Path):
-    """Save a tiny Llama as GGUF, written by the package gguf; matrices in Q8_0."""
+    """Save a tiny Llama as GGUF with the package gguf; matrices are in Q8_0."""
     import gguf  # noqa: PLC0415 - of an extra of its own
 
     torch.manual_seed(0)
@@ -232,7 +232,7 @@ def save_gguf(path: pathlib.Path):
 
 
 def save_spread(path, model, tokenizer, dtype=torch.float32):
-    """Save a model of random weights, its logits spread, beside its tokenizer."""
+    """Save a model with random weights and spread logits, together with its tokenizer."""
     spread(model)
     model.to(dtype).save_pretrained(path)
     tokenizer.save_pretrained(path)
@@ -240,7 +240,7 @@ def save_spread(path, model, tokenizer, dtype=torch.float32):
 
 
 def spread(model, by=0.3):
-    """Draw all weights wide: with the usual ones a tiny model's predictions are nearly uniform."""
+    """Draw weights with a large spread: with the usual one, a tiny model's predictions are nearly uniform."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1 and "conv" not in name:

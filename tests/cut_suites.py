@@ -1,4 +1,4 @@
-"""A suite that comes along, cut to some of its cases, which takes a fraction of the time of the whole one."""
+"""A bundled suite reduced to some of its cases, which takes a fraction of the time of the whole suite."""
 
 import shutil
 
@@ -6,7 +6,7 @@ from tseval.suites import TEMPLATES
 
 
 def cut_suite(name, cases, folder):
-    """Copy the grammars of a suite into a folder, less the other cases; give where they are."""
+    """Copy the grammars of the chosen cases of a suite into a folder; return its path."""
     suite = shutil.copytree(TEMPLATES / name, folder / name)
     lines = (suite / "suite.yaml").read_text("utf-8").splitlines()
     for case in {path.stem for path in suite.glob("*.jinja")} - set(cases):

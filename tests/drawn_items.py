@@ -1,4 +1,4 @@
-"""Items of crossed designs, with verdicts that depend on their entries."""
+"""Items of crossed designs, with random verdicts that depend on the lexicon entries."""
 
 import numpy as np
 
@@ -6,19 +6,19 @@ from tseval.analysis.design import Design, Factors
 
 
 def crossed(*levels):
-    """Codes of all combinations of entries, (items, factors)."""
+    """Return the codes of all combinations of entries, (items, factors)."""
     return np.stack([axis.ravel() for axis in np.indices(levels)], axis=1)
 
 
 def draw_items(levels, strengths, per_cell=1, keep=1.0, seed=0):
-    """Verdicts of one model and the codes of its items; some items are left out where `keep` is below 1.
+    """Draw the verdicts of one model and the codes of its items.
 
     Args:
         levels: Number of entries of each factor.
         strengths: Standard deviation of the entries' effects, in logits.
-        per_cell: How many items have the same entries.
-        keep: The share of items that are kept.
-        seed: Of the random numbers.
+        per_cell: Number of items with the same entries.
+        keep: Share of items to keep; below 1, random items are left out.
+        seed: Seed of the random numbers.
     """
     random = np.random.default_rng(seed)
     codes = np.repeat(crossed(*levels), per_cell, axis=0)
@@ -31,5 +31,5 @@ def draw_items(levels, strengths, per_cell=1, keep=1.0, seed=0):
 
 
 def design_of(codes, rows=None, names="abcdefgh"):
-    """The design of items with these codes."""
+    """Return the design of items with these codes."""
     return Design.of(Factors(tuple(names[: codes.shape[1]]), np.asarray(codes)), rows)

@@ -1,14 +1,15 @@
-"""What is known of every cell without its code, to hold the cells to: `KNOWN`, one entry per architecture.
+"""Equations of all cells, independent of their code: `KNOWN` has one entry for each architecture.
 
-A new cell's entry stands in a test file of its own in `tests/models/cells/`, as that of the URN does.
+The entry of a new cell is in its own test file in `tests/models/cells/`, as for the URN.
 
-The papers' equations in numpy float64, one function each; the number of parameters, as a formula; options.
+An entry has the paper's equation as a numpy float64 function, the number of parameters as a formula, and
+options.
 
-Equations take what a checkpoint holds, by name, and share nothing else with `tseval.models`. Where a paper
-says "for every unit", there is a loop over units; where it says "the last n words", these are kept.
+Equations read the parameters of a checkpoint by name and share no other code with `tseval.models`. If a
+paper says "for every unit", there is a loop over units; if it says "the last n words", these are kept.
 
-An equation takes the layer's weights, the options, the word vectors read so far, each (batch, input), the
-last of them the word to be read, and the previous state; it gives the next state, output first.
+An equation takes the layer's weights, the options, the word vectors so far and the previous state. Each
+word vector is (batch, input); the last is the word to read. It returns the next state, output first.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ F: dict[str, Any] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
 
 def dale(hidden, inhibitory="0.2:last"):
-    """D: a diagonal matrix whose last floor(hidden / 5) entries are -1, the others 1; or others, or more."""
+    """Return D: diagonal, -1 for inhibitory units (default: the last floor(hidden / 5)), 1 for the others."""
     share, place, *seed = inhibitory.split(":")
     count = int(Fraction(share) * hidden)
     units = list(range(hidden))
@@ -41,19 +42,19 @@ def dale(hidden, inhibitory="0.2:last"):
 
 
 def chosen(options):
-    """Which units inhibit, where that is said."""
+    """Return the option that chooses the inhibitory units, if it is set."""
     return [options["inhibitory"]] if "inhibitory" in options else []
 
 
 def torch_layer(weights):
-    """U, W and the two biases of torch's own layers."""
+    """Return U, W and both biases of torch's own layers."""
     return (
         weights[f"layer.{name}_l0"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )  # fmt: skip
 
 
 def drive(weights, words, h):
-    """W h + U x + b, with W as it is stored."""
+    """Return W h + U x + b, with W as it is stored."""
     return h @ weights["recurrent"].T + words[-1] @ weights["input.weight"].T + weights["input.bias"]
 
 
@@ -155,12 +156,12 @@ def onlstm(weights, options, words, state):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a cell without its code.
+    """Facts about a cell that do not come from its code.
 
     Attributes:
-        equation: The next state, as said above.
-        parameters: The numbers of one layer, from the width of a word vector and the number of units.
-        options: A value other than the default for everything that can be chosen about it.
+        equation: Computes the next state; see the module docstring.
+        parameters: Number of parameters of one layer, from the word vector size and the number of units.
+        options: A value other than the default for every option.
     """
 
     equation: Callable[..., Any]
@@ -171,8 +172,8 @@ class Known:
 OF_DECAY = {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"}
 OF_DALE = {"inhibitory": "0.5:drawn:3"}
 
-# Parameters: a matrix on the word and one on the state for each gate, then biases, of which torch's own
-# layers have two, then what the architecture adds.
+# Number of parameters: for each gate, a matrix for the word, a matrix for the state, and biases (torch's
+# layers have two). Then the parameters that the architecture adds.
 KNOWN = {
     "srn": Known(srn, lambda e, n: n * (e + n) + 2 * n, {"activation": "relu"}),
     "gru": Known(gru, lambda e, n: 3 * (n * (e + n) + 2 * n), {"activation": "relu"}),
@@ -196,7 +197,7 @@ EQUATIONS = {arch: known.equation for arch, known in KNOWN.items()}
 
 
 def first_state(arch, batch, hidden):
-    """The state before the first word: h and what else there may be; for the URN a unit vector."""
+    """Return the state before the first word: h and a second part. For the URN, h is a unit vector."""
     h = np.zeros((batch, hidden))
     if arch == "urn":
         h[:, 0] = 1
@@ -204,7 +205,7 @@ def first_state(arch, batch, hidden):
 
 
 def outputs_after(sizes, weights, ids):
-    """Give the outputs of a model after each word, (outputs,), by the equations, one word at a time."""
+    """Yield the outputs of a model after each word, (outputs,), computed word by word with the equations."""
     prefixes = [f"layers.{depth}." for depth in range(sizes["layers"])]
     layers = [{n.removeprefix(p): w for n, w in weights.items() if n.startswith(p)} for p in prefixes]
     states = [first_state(sizes["arch"], 1, sizes["hidden"]) for _ in layers]
@@ -221,12 +222,12 @@ def outputs_after(sizes, weights, ids):
 
 
 def sentence_logprob(sizes, weights, ids):
-    """Log-probability in nats of all words after the first."""
+    """Return the log-probability, in nats, of all words after the first."""
     logits = outputs_after(sizes, weights, ids[:-1])
     return sum(one[word] - logsumexp(one) for one, word in zip(logits, ids[1:], strict=True))
 
 
 def class_logprobs(sizes, weights, ids):
-    """Log-probability in nats of each class after the last of some words."""
+    """Return the log-probability, in nats, of each class after the last word."""
     *_, logits = outputs_after(sizes, weights, ids)
     return logits - logsumexp(logits)

@@ -1,8 +1,8 @@
-"""Kinds of forgeries of runs and boards: what is forged, and which level sees it.
+"""Kinds of forgeries of runs and boards, with the level of verification that detects each.
 
-Each kind changes one thing in a copy of an honest run or board, drawn from a seed. As it stands, a digest is
-wrong. A forger who knows the format writes digests, counts and seals anew, so that only the thing itself is
-left to see.
+Each kind makes one random change, from a seed, in a copy of an honest run or board. Without more edits, a
+digest is wrong. A forger who knows the format also rewrites digests, counts and seals. Then only the change
+itself can be detected.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ class Kind:
     """A kind of forgery.
 
     Attributes:
-        what: As the table in docs/results/forgeries.md says it.
-        forge: Changes a run's directory or a board's entry, given a draw; the last argument is the suite.
-        naive: What sees it where nothing else is changed; None where it cannot be done so.
-        sealed: What sees it after digests, counts and seals were written anew; None likewise.
-        seeds: How many are drawn, as they stand and sealed anew; few where tables are printed to see them.
+        what: Its description in the table of docs/results/forgeries.md.
+        forge: Changes a run's directory or a board's entry with a random generator; the last argument is the
+            suite.
+        naive: The level that detects it if nothing else is changed; None if that is impossible.
+        sealed: The level that detects it after digests, counts and seals are rewritten; None if impossible.
+        seeds: Numbers of draws: naive, and sealed. They are small for kinds whose check prints tables.
     """
 
     what: str
@@ -65,7 +66,7 @@ NOUNS, VERBS = ("author", "guard", "chef"), (("laughs", "laugh"), ("smiles", "sm
 
 
 def run_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
-    """Make a suite of every noun before every verb, and a run on it."""
+    """Make a suite that combines every noun with every verb, and a run on it."""
     pairs = [
         {"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."} for n in nouns for a, b in verbs
     ]
@@ -74,21 +75,21 @@ def run_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
 
 
 def add_and_write(board, runs, about, **more):
-    """Add runs to a board, and write its pages, as the workflow on its main branch does."""
+    """Add runs to a board and write its pages, as the workflow on its main branch does."""
     folders = add_entries(board, runs, about, **more)
     write_pages(board, read_definition(board))
     return folders
 
 
 def board_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
-    """Make a suite, a run on it, and a board with that run; gives the entry's folder."""
+    """Make a suite, a run on it, and a board with that run; return the entry's folder."""
     run_of_pairs(root, model, nouns, verbs)
     new_board(root / "board", "../pairs.jsonl")
     return add_and_write(root / "board", [root / "run"], About(licence="MIT"))[0]
 
 
 def model_of_symbols(path, language, arch, seed=1):
-    """Save a model of a few units, untrained, over the symbols of a formal language, and open it."""
+    """Save a small untrained model over the symbols of a formal language, and open it."""
     alphabet = parse_language(language).alphabet
     torch.manual_seed(seed)
     network = LanguageModel(Sizes(arch, len(alphabet) + 2, 8, 12, 1))
@@ -110,7 +111,7 @@ def edit_yaml(path, edit):
 
 
 def put(table, name, cells):
-    """Put cells in the place of a column, or a column behind the others."""
+    """Replace a column of a table, or append it if it does not exist."""
     if name not in table.column_names:
         return table.append_column(name, cells)
     cells = cells if isinstance(cells, pa.Array) else pa.array(cells, table[name].type)
@@ -128,7 +129,7 @@ def flip_a_bit(draw, path):
 
 
 def seal_anew(folder):
-    """Write the digests of all files that the manifest lists, and its seal."""
+    """Rewrite the digests of all files that the manifest lists, and its seal."""
 
     def edit(manifest):
         manifest["files"] = {name: digest((folder / name).read_bytes()) for name in manifest["files"]}
@@ -149,7 +150,7 @@ def count_anew(folder, verdicts=None, scored=None):
 
 
 def print_anew(run):
-    """Write the tables of a run as they follow from its manifest, once that is sealed."""
+    """Rewrite the tables of a run from its manifest, and seal the manifest."""
     opened = read_run(run)
     for form in ("md", "csv"):
         (run / f"table.{form}").write_text(render(build_table([opened]), form))
@@ -157,12 +158,12 @@ def print_anew(run):
 
 
 def letter_changed(draw, text, among):
-    """Change one letter of a text, among those that may be changed."""
+    """Change one random letter of a text; both the old and the new letter are in `among`."""
     at = draw.choice([i for i, letter in enumerate(text) if letter in among])
     return text[:at] + draw.choice([letter for letter in among if letter != text[at]]) + text[at + 1 :]
 
 
-# Of a run.
+# Forgeries of runs.
 def a_byte(draw, run, suite):
     flip_a_bit(draw, run / draw.choice(["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"]))
 
@@ -209,7 +210,7 @@ def a_column_more(draw, run, suite):
 
 
 def words_forged(run, suite, edit):
-    """Change the numbers of words, and let everything follow that does: sums, verdicts, counts, tables."""
+    """Change the log-probabilities of words, and update sums, verdicts, counts and tables."""
     opened = read_run(run)
     scored = opened.load_sentences()
     words = scored["words"].to_pylist()
@@ -233,7 +234,7 @@ def rewrite_run(run, opened, scored, verdicts):
 
 def a_prefix_in_one_sentence(draw, run, suite):
     def edit(words):
-        words[draw.randrange(len(words))][0] -= draw.uniform(0.01, 1)  # all sentences begin with one word
+        words[draw.randrange(len(words))][0] -= draw.uniform(0.01, 1)  # all have the same first word
 
     words_forged(run, suite, edit)
 
@@ -241,7 +242,7 @@ def a_prefix_in_one_sentence(draw, run, suite):
 def made_up_numbers(draw, run, suite):
     def edit(words):
         for of in words:
-            of[-1] = -draw.uniform(0.01, 3)  # the only word after its prefix, unlike any before
+            of[-1] = -draw.uniform(0.01, 3)  # no other word follows this prefix, and the number is new
 
     words_forged(run, suite, edit)
 
@@ -264,7 +265,7 @@ def a_table_left_out(draw, run, suite):
     edit_json(run / "manifest.json", lambda manifest: manifest["files"].pop(name))
 
 
-# Of manifests, of runs and of entries.
+# Forgeries of manifests, of runs and of entries.
 def counts_of_manifest(draw, folder, suite):
     name = draw.choice(["correct", "tied", "contrasts", "items", "too_long", "undecidable"])
     edit_json(folder / "manifest.json", lambda manifest: manifest["counts"].update(
@@ -272,7 +273,7 @@ def counts_of_manifest(draw, folder, suite):
 
 
 def key_changed(**changes):
-    """Change the key, and let all follow that repeats it."""
+    """Change the key, and update the fields that repeat it."""
 
     def forge(draw, folder, suite):
         name = draw.choice(list(changes))
@@ -282,7 +283,7 @@ def key_changed(**changes):
 
 
 def with_key(folder, edit):
-    """Edit the key of a run or an entry, and let all follow that repeats it."""
+    """Edit the key of a run or an entry, and update the fields that repeat it."""
 
     def edit_manifest(manifest):
         edit(manifest["key"])
@@ -342,7 +343,7 @@ def facts_that_nothing_holds(draw, folder, suite):
     edit_json(folder / "manifest.json", edit)
 
 
-# Of entries.
+# Forgeries of entries.
 def counts_of_entry(draw, entry, suite):
     def edit(content):
         row = draw.choice(content["rows"])
@@ -372,7 +373,7 @@ def bytes_of_evidence(draw, entry, suite):
 
 
 def evidence_forged(entry, suite, edit, **head):
-    """Change evidence, and let counts and rows follow."""
+    """Change the evidence, and update counts and rows."""
     evidence = read_evidence(entry / "evidence.parquet")
     evidence = replace(evidence, table=edit(evidence.table), **head)
     (entry / "evidence.parquet").write_bytes(evidence_bytes(evidence))
@@ -380,7 +381,7 @@ def evidence_forged(entry, suite, edit, **head):
     run = entry_runs([entry])[0]
     try:
         verdicts = run.load_verdicts()
-    except TsevalError:  # such evidence gives none
+    except TsevalError:  # this evidence gives no counts
         return
     rows = [asdict(row) for row in rows_of(run.verdicts)]
     edit_yaml(entry / "entry.yaml", lambda content: content.update(rows=rows))
@@ -430,7 +431,7 @@ def evidence_of_another_suite(draw, entry, suite):
     evidence_forged(entry, suite, lambda table: table, suite_digest=another_digest(draw, suite.digest))
 
 
-# Of boards; the entry stands two folders below.
+# Forgeries of boards; the entry's folder is two levels below the board's.
 def written_files(draw, entry, suite):
     path = entry.parents[1] / draw.choice(["board.json", "README.md"])
     path.write_text(letter_changed(draw, path.read_text(), "0123456789"))

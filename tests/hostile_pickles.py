@@ -1,4 +1,4 @@
-"""Hostile pickles, and the ways that files of torch are read; each would take memory, time or run code."""
+"""Hostile pickles that would take memory or time or run code, and the ways in which torch files are read."""
 
 import io
 import os
@@ -22,7 +22,7 @@ VOCABULARY = "vocab.txt"
 
 
 class Payload:
-    """Unpickling this creates a folder."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, trace):
         self.trace = str(trace)
@@ -54,7 +54,7 @@ def text(value):
 
 
 def storage(key="0", kind="FloatStorage", numel=4):
-    """A persistent id, as `torch.save` writes it."""
+    """Return a persistent id as `torch.save` writes it."""
     of_kind = b"ctorch\n" + kind.encode() + b"\n"
     return b"(" + text("storage") + of_kind + text(key) + text("cpu") + number(numel) + b"tQ"
 
@@ -64,14 +64,14 @@ def numbers(values):
 
 
 def tensor(kept=None, offset=0, shape=(4,), stride=(1,), metadata=b""):
-    """The call that makes a tensor, as `torch.save` writes it."""
+    """Return the call that builds a tensor, as `torch.save` writes it."""
     place = (kept or storage()) + number(offset) + numbers(shape) + numbers(stride)
     hooks = b"\x89ccollections\nOrderedDict\n)R"
     return b"ctorch._utils\n_rebuild_tensor_v2\n(" + place + hooks + metadata + b"tR"
 
 
 def weights(*values):
-    """A dictionary of them under `weights`, so that the pickle starts as a checkpoint of ours does."""
+    """Return a dictionary of values under `weights`, so that the pickle starts like a tseval checkpoint."""
     head = text("format") + text("tseval-checkpoint") + text("version") + b"K\x01" + text("weights")
     entries = b"".join(text(f"w{i}") + value for i, value in enumerate(values))
     return b"\x80\x02}(" + head + b"}(" + entries + b"uu."
@@ -171,7 +171,7 @@ PICKLES = {
 
 
 def in_zip(pickled):
-    """A file as torch writes it, with a storage of four numbers and one of 40,000."""
+    """Return a file in torch's format, with one storage of four numbers and one of 40,000."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("archive/data.pkl", pickled)
@@ -188,7 +188,7 @@ def in_old_format(pickled):
 
 
 def as_module(pickled):
-    """The same in a zip file whose pickle does not begin as a dictionary, so that it is a published model."""
+    """Return the same file, but its pickle does not start with a dictionary, as in a published model."""
     return in_zip(pickled.replace(b"\x80\x02}", b"\x80\x02N0}", 1))
 
 
@@ -196,7 +196,7 @@ FORMS = {"zip": in_zip, "old": in_old_format, "module": as_module}
 
 
 def write_all(folder, form):
-    """Write every hostile pickle in one form; give the files."""
+    """Write every hostile pickle in one form; return the files."""
     folder.mkdir()
     Path(folder, VOCABULARY).write_text("<eos> <unk> the author")
     paths = [Path(folder, f"{name.replace(' ', '-')}.pt") for name in PICKLES]
@@ -206,7 +206,7 @@ def write_all(folder, form):
 
 
 def read_verdicts(path):
-    """Read a file as the verdicts of a run whose manifest vouches for it."""
+    """Read a file as the verdicts of a run whose manifest has the file's digest."""
     content = path.read_bytes()
     counts = SimpleNamespace(
         **dict.fromkeys(("contrasts", "correct", "tied", "undecidable", "n_half_known"), ANY)

@@ -1,4 +1,4 @@
-"""The command, in the test's own process for the many inputs that end in one message; and how it ends."""
+"""Run tseval commands in the test's own process or in a separate one, and check how they end."""
 
 import io
 import os
@@ -21,8 +21,8 @@ class Ended:
 
 
 def call(*arguments, cwd="."):
-    """Do what `tseval ARGUMENTS` does; a new process for each would spend seconds on imports."""
-    # Streams of bytes, so that what cannot be written fails here as it would there.
+    """Run `tseval ARGUMENTS` in this process; a new process for each call would spend seconds on imports."""
+    # Use byte streams, so that text that cannot be encoded fails here as in a real process.
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace"))
     before = sys.argv
     code = 0
@@ -38,7 +38,7 @@ def call(*arguments, cwd="."):
 
 
 def installed(*arguments, cwd=".", typed="", env=None):
-    """Do what `tseval ARGUMENTS` does, in a process of its own, which reads what is typed."""
+    """Run `tseval ARGUMENTS` in a separate process, with `typed` as its standard input."""
     with TemporaryFile() as stdin, TemporaryFile() as out, TemporaryFile() as err:
         stdin.write(typed.encode())
         stdin.seek(0)
@@ -51,29 +51,30 @@ def installed(*arguments, cwd=".", typed="", env=None):
 
 
 def run_process(command, check=False, env=None, **options):
-    """Run a program to its end; give its code and what it prints.
+    """Run a program to its end; return its exit code and output.
 
-    Where it is, or calls, `tseval` or `python` of PATH, those are forks, unless its PATH is another.
+    If the program is `tseval` or `python` from PATH, or calls them, they run as forks, unless `env` sets
+    another PATH.
     """
     env = with_forks(os.environ if env is None else env)
     return subprocess.run(command, capture_output=True, text=True, check=check, env=env, **options)
 
 
 def with_forks(env):
-    """Give an environment in which `tseval` and `python` of PATH are forks, unless its PATH is another."""
+    """Return an environment in which `tseval` and `python` run as forks, unless `env` sets another PATH."""
     if FORKS and env.get("PATH") == os.environ["PATH"]:
         return {**env, "PATH": f"{programs()}{os.pathsep}{os.environ['PATH']}"}
     return env
 
 
 def succeeded(ended):
-    """Give a command that ended well."""
+    """Check that a command succeeded, and return it."""
     assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
     return ended
 
 
 def refused(ended):
-    """Give a command that ended in a message alone."""
+    """Check that a command ended with one message and nothing else, and return it."""
     assert ended.returncode == 2, f"{ended.stdout}{ended.stderr}"
     assert not ended.stdout
     assert "Traceback" not in ended.stderr
@@ -81,17 +82,17 @@ def refused(ended):
 
 
 def succeed(*arguments, cwd="."):
-    """Do what `tseval ARGUMENTS` does, which ends well."""
+    """Run `tseval ARGUMENTS` and check that it succeeds."""
     return succeeded(call(*arguments, cwd=cwd))
 
 
 def refuse(*arguments, cwd="."):
-    """Do what `tseval ARGUMENTS` does, which ends in a message."""
+    """Run `tseval ARGUMENTS` and check that it ends with a message."""
     return refused(call(*arguments, cwd=cwd))
 
 
 def printed(*arguments, cwd="."):
-    """Give what a command prints that ends well and warns of nothing."""
+    """Return the output of a command; check that it succeeds without warnings."""
     ended = succeed(*arguments, cwd=cwd)
     assert ended.stderr == ""
     return ended.stdout

@@ -1,11 +1,11 @@
-"""Kills at every file-system call of an action, and what they leave behind.
+"""Kill an action at every file-system call, and check that its folder can still be used.
 
-The action runs in a fork of a process that has imported everything, so that a point costs milliseconds.
-Killed before a call, it leaves what a kill after the call before would leave; inside a write, half of it.
-SIGKILL leaves files as they are at that moment, and no lock. So the action runs once, and its folder is
-copied at each point. Points that leave the same (before and after an fsync, say) are gone on from once. At
-every fifth of those that are gone on from, the action runs anew, and is killed indeed.
-Import this in a process of its own (`in_a_process`): forks and threads of pytest do not mix.
+The action runs in a fork of a process that has imported everything, so each point costs milliseconds.
+A kill before a call leaves the same files as a kill after the previous call; a kill inside a write leaves
+half of it. SIGKILL leaves the files of that moment and no lock. So the action runs once, and its folder is
+copied at each point. Of points with equal files (before and after an fsync, for example), one is continued.
+For every fifth continued point, the action runs again and is really killed.
+Use this in a separate process (`in_a_process`): pytest's threads do not allow forks.
 """
 
 import builtins
@@ -26,37 +26,37 @@ from in_process import run_process
 TESTS = Path(__file__).parent
 CALLS = ("chmod", "fsync", "ftruncate", "mkdir", "remove", "rename", "replace", "rmdir", "sendfile", "unlink",
          "write")  # fmt: skip
-FOR_REAL = 5  # every fifth point
+FOR_REAL = 5  # a real kill at every fifth point
 PREPARED = f"import sys\nsys.path.insert(0, {str(TESTS)!r})\n"
 
 
 def in_a_process(program, *arguments):
-    """Run a piece of Python that can use the tests' modules; give what it prints as JSON."""
+    """Run Python code that can import the tests' modules; return the JSON that it prints."""
     done = run_process(["python", "-c", PREPARED + textwrap.dedent(program), *map(str, arguments)])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def kill_everywhere(begin, go_on, compare, place, furnish=lambda folder: None, every=1):
-    """Kill an action at every call, and go on with what it left; each time in the same folder.
+    """Kill an action at every call, and continue from the files it left, always in the same folder.
 
     Args:
-        begin: The action; works in the current folder.
-        go_on: What a user does afterwards, there too.
-        compare: Given the folder of an undisturbed action and one that was killed, names what differs.
-        place: For the folders.
-        furnish: Puts into a folder what the action finds there.
-        every: Of the points that differ, which are gone on from: every third, say, where that takes seconds.
+        begin: The action. It works in the current folder.
+        go_on: What a user does after the kill, in the same folder.
+        compare: Takes the folder of an undisturbed action and that of a killed one; lists the differences.
+        place: The folder to work in.
+        furnish: Puts the files that the action needs into a folder.
+        every: Continue from every n-th differing point; above 1 if one takes seconds.
 
     Returns:
-        The number of points, and what went wrong at each of them, if anything.
+        The number of points, and the failures by point.
     """
     warm, here, left, whole = (place / name for name in ("warm", "here", "left", "whole"))
     warm.mkdir(parents=True)
     os.environ["XDG_CACHE_HOME"] = str(warm / "cache")
     furnish(warm)
     with chdir(warm):
-        begin()  # here, so that the forks have everything that it imports
+        begin()  # in this process, so that the forks have all imports
     furnish(here)
     left.mkdir()
     code, said = _fork(begin, here, lambda n, what: _copy(here, left / f"{n:04} {what}"))
@@ -64,7 +64,7 @@ def kill_everywhere(begin, go_on, compare, place, furnish=lambda folder: None, e
     here.rename(whole)
     wrong: dict[str, object] = {}
     points = sorted(left.iterdir())
-    differing = {_state(point): point for point in reversed(points)}  # of equals, the first
+    differing = {_state(point): point for point in reversed(points)}  # the first of equal points
     for n, point in enumerate(sorted(differing.values())[every // 2 :: every], 1):
         if n % FOR_REAL == 0:
             number = int(point.name.partition(" ")[0])
@@ -91,19 +91,19 @@ def _end():
 
 
 def _state(folder):
-    """Tell folders apart by all that can be seen in them."""
+    """Hash all names, modes and contents of a folder, so that equal folders can be recognised."""
     modes = [path.lstat().st_mode for path in sorted(folder.rglob("*"))]
     return hashlib.sha256(repr((files_below(folder), modes)).encode()).digest()
 
 
 def files_below(folder):
-    """Give every file, and every folder, as its path and its bytes."""
+    """Return the path and bytes of every file and folder."""
     paths = sorted(folder.rglob("*"))
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in paths}
 
 
 def different(one, other):
-    """Name the files of which only one folder has any, or in which they differ."""
+    """List the files that differ or that only one folder has."""
     names = sorted(one.keys() | other.keys())
     return [
         f"{name} {'differs' if name in one and name in other else 'left' if name in other else 'missing'}"
@@ -113,7 +113,7 @@ def different(one, other):
 
 
 def _fork(action, folder, at_point=None):
-    """Do something in a folder in a fork of this process: its exit code, and what it said."""
+    """Run an action in a fork of this process, inside a folder; return its exit code and error text."""
     folder.mkdir(parents=True, exist_ok=True)
     said = folder.with_name(f"{folder.name}.said")
     child = os.fork()
@@ -135,19 +135,19 @@ def _fork(action, folder, at_point=None):
 
 
 def _watch(at_point):
-    """Do something before every call that changes the file system, and inside every write."""
+    """Call `at_point` before every call that changes the file system, and inside every write."""
     count, watched = 0, os.getpid()
 
     def reach(what):
         nonlocal count, watched
-        if os.getpid() != watched:  # what it starts is no part of it, be it a fork
+        if os.getpid() != watched:  # processes that the action starts, forks too, are not watched
             return
-        count, watched = count + 1, None  # what is done at a point has no points itself
+        count, watched = count + 1, None  # calls by `at_point` itself are no points
         at_point(count, what)
         watched = os.getpid()
 
     class Raw(io.FileIO):
-        """An open file of which every system call that writes is two points."""
+        """An open file that splits each write into two points."""
 
         def write(self, data):
             content = bytes(data)

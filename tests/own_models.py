@@ -1,6 +1,6 @@
-"""Small models of every adapter of tseval's own, and sentences that each reads.
+"""Small models for every adapter of tseval, and sentences that each model can read.
 
-A new adapter's stand in a test file of its own in `tests/adapters/`, as a dictionary `KINDS`.
+Models for a new adapter are in its own test file in `tests/adapters/`, as a dictionary `KINDS`.
 """
 
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from tseval.testing.sentences import default_sentences
 TESTS = Path(__file__).parent
 WORDS = Vocabulary(("<eos>", "<unk>", *sorted({w for s in default_sentences() for w in s.split()})), True)
 CELLS = ("lstm", "drnn", "onlstm", "urn", "srn")
-# Properties of the kit that say nothing about a kind of model; all others must hold.
+# Properties of the kit that do not apply to a kind of model; all others must hold.
 NO_STATE = {"distribution"}
 NO_WORDS = {"encoding", "sums", "prefixes", "unknown words", "distribution"}
 
-# For models of which each sentence takes long: hardly more than the 64 sentences that the kit asks for.
+# For models that are slow: few more than the 64 sentences that the kit needs.
 FEW = sorted(default_sentences())[::4]
 
 
 @dataclass(frozen=True)
 class Own:
-    """A model, sentences that it reads (None for any), and what says nothing about its kind."""
+    """A model, sentences that it reads (None for any), and the properties that do not apply to its kind."""
 
     model: object
     sentences: list[str] | None = None
@@ -38,7 +38,7 @@ class Own:
 
 
 def open_own(name, folder, device="cpu"):
-    """Make a small model in a folder and open it as users do; the name is a kind and perhaps which of it."""
+    """Make a small model in a folder and open it as users do; `name` is a kind, possibly with a variant."""
     kind, _, what = name.partition(" ")
     return KINDS[kind](what, folder, device)
 
@@ -96,7 +96,7 @@ def _masked(pll, folder, device):
     from checkpoints import save_masked  # noqa: PLC0415 - takes seconds
 
     path = folder / "bert"
-    if not path.exists():  # a tokenizer that is trained again may be another one
+    if not path.exists():  # training a tokenizer again may give another tokenizer
         save_masked(path)
     return Own(open_model(f"mlm:{path}", {"pll": pll}, device), FEW, NO_STATE | {"prefixes"})
 
@@ -109,7 +109,8 @@ def _lm_eval(what, folder, device):
     return Own(model, FEW, NO_WORDS)
 
 
-# Every kind of model, by the scheme of its adapter, with what opens one. An adapter may have several kinds.
+# Every kind of model by the scheme of its adapter, with the function that opens one. An adapter may have
+# several kinds.
 KINDS = {
     "native": _native, "classifier": _classifier, "published": _published, "bundled": _bundled,
     "oracle": _oracle, "ngram": _ngram, "hf": _causal, "mlm": _masked, "lm-eval": _lm_eval,

@@ -1,6 +1,6 @@
-"""Measure a page in a browser: texts that overlap, and texts that leave their place."""
+"""Measure a page in a browser: find texts that overlap, and texts that stick out of their box."""
 
-# Pieces of text as they are seen: cut by every box around them that hides or scrolls.
+# Pieces of text as a visitor sees them: clipped by every box around them that hides or scrolls.
 _MEASURE = """
 () => {
   const pieces = [], outside = [];
@@ -54,7 +54,7 @@ _MEASURE = """
 
 
 def misplaced(page):
-    """List texts that overlap others, and texts that stick out of the box that they are in."""
+    """List texts that overlap other texts, and texts that stick out of their box."""
     found = page.evaluate(_MEASURE)
     return found["overlaps"] + found["outside"]
 

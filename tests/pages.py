@@ -1,4 +1,4 @@
-"""Follow a page of the documentation to the letter: write its files, run its commands."""
+"""Follow a page of the documentation exactly: write its files and run its commands."""
 
 import os
 import re
@@ -13,40 +13,40 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/**/*.md")]
 
 CODE = re.compile(r"^```.*?^```$|(?:^    [^\n]*\n)+", re.MULTILINE | re.DOTALL)
-# A command, perhaps after a prompt, a pipe, an opening bracket, settings of variables or `uvx`.
+# A command, possibly after a prompt, a pipe, an opening bracket, variable settings or `uvx`.
 CALL = re.compile(r"^(?:\$ )?(?:.*?(?:\$\(|[|&] )|uvx --from \S+ )?((?:\w+=\S+ )*)tseval\s+(.*)")
-# ```language, then, for a file, its path and perhaps `append`.
+# ```language, then, if the block is a file, its path and perhaps `append`.
 BLOCK = re.compile(r"^```(\w+)(?: (\S+)( append)?)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def page_id(path: Path) -> str:
-    """Name a page as it is called in the repository."""
+    """Return the path of a page in the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a page, what the page says it prints, and what it printed."""
+    """A command of a page, the output that the page shows, and the real output."""
 
     line: str
     quoted: str
     printed: str
 
     def keeps_its_word(self) -> bool:
-        """Compare the two, as doctest does: `...` on the page stands for anything."""
+        """Compare both outputs as doctest does: `...` on the page matches anything."""
         return OutputChecker().check_output(self.quoted + "\n", self.printed + "\n", ELLIPSIS)
 
 
 def follow(page: Path, folder: Path, environment: dict[str, str] | None = None) -> list[Command]:
-    """Write the named blocks of a page into a folder and run its console blocks there, in order.
+    """Write the named blocks of a page into a folder, and run its console blocks there, in order.
 
     Args:
         page: The page.
         folder: The folder.
-        environment: Of the commands; without one, those of tseval alone are done in this process.
+        environment: Environment of the commands. Without it, commands of tseval alone run in this process.
 
     Raises:
-        AssertionError: A command failed; holds what it said.
+        AssertionError: A command failed. The error has its message.
     """
     write_files(page, folder)
     commands = []
@@ -66,9 +66,9 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def offline_pip(folder: Path) -> dict[str, str]:
-    """Give an environment in which pip installs into the folder `site`, offline, and Python finds it there.
+    """Return an environment in which pip installs into the folder `site`, offline, and Python finds it there.
 
-    pip reads these variables as options. "0" is no slip: pip stores it in its option `build_isolation`.
+    pip reads these variables as options. "0" is correct: pip stores it in its option `build_isolation`.
     """
     site = str(folder / "site")
     return os.environ | {
@@ -79,7 +79,7 @@ def offline_pip(folder: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-# `tseval ARGUMENTS`, perhaps into a file, and nothing else that a shell does.
+# `tseval ARGUMENTS`, possibly redirected into a file, without other shell syntax.
 PLAIN = re.compile(r"tseval ([^|&;$`<>]*)(?:> (\S+))?")
 
 
@@ -94,7 +94,7 @@ def _run(step: str, folder: Path, environment: dict[str, str] | None) -> Command
         command = ["bash", "-o", "pipefail", "-c", line]
         done = run_process(command, env=environment, cwd=folder)
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    # A terminal shows both streams as they come: the page shows which of them comes first.
+    # A terminal shows both streams in order of time, so print first the stream that the page shows first.
     first = done.stderr.partition("\n")[0]
     both = (done.stderr, done.stdout) if first and quoted.startswith(first) else (done.stdout, done.stderr)
     return Command(line, quoted.rstrip("\n"), "".join(both).rstrip("\n"))

@@ -1,4 +1,4 @@
-"""Mistakes that authors make, each planted in a correct grammar: what lint says of them, and where."""
+"""Mistakes of grammar authors, each planted in a correct grammar, with lint's message and its line."""
 
 import re
 from typing import NamedTuple
@@ -47,7 +47,7 @@ ungrammatical: {{ noun }}{{ suffix() }}da kaldı
 
 
 def correct(grammar):
-    """Give the files of a correct grammar, which states no `expect`: that would find more."""
+    """Return the files of a correct grammar. It has no `expect`, which would find more mistakes."""
     if grammar == "island":
         return {"case.jinja": ISLAND, "lexicon.yaml": EVENTS}
     if grammar == "harmony":
@@ -57,7 +57,7 @@ def correct(grammar):
 
 
 class Mistake(NamedTuple):
-    """A mistake: what it is, where it is made, and what lint says; nothing where it finds nothing."""
+    """A mistake: its name, its place, and lint's message (empty if lint does not find it)."""
 
     name: str
     grammar: str
@@ -66,8 +66,8 @@ class Mistake(NamedTuple):
     wrong: str
     message: str = ""
     fix: str = ""
-    place: str = ""  # FILE:TEXT where lint names another place: the line on which TEXT stands
-    reason: str = ""  # why it is not found
+    place: str = ""  # FILE:TEXT if lint names another place: the line that contains TEXT
+    reason: str = ""  # why lint does not find it
 
 
 G, L, S = "case.jinja", "lexicon.yaml", "suite.yaml"
@@ -390,7 +390,7 @@ MISTAKES = [
         "a macro cannot be printed",
         "Print only words, text and numbers",
     ),
-    # what cannot be seen
+    # mistakes with invisible characters
     Mistake(
         "a space of no width in a word",
         "german",
@@ -584,7 +584,7 @@ MISTAKES = [
         "the condition 'possessor == 1' compares",
         '\'possessor\' has the values "first", "second"',
     ),
-    # not found
+    # mistakes that lint does not find
     Mistake(
         "singular and plural exchanged",
         "german",

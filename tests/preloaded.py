@@ -1,10 +1,11 @@
-"""Commands in processes of their own that need not import torch: they are forks of a process that has.
+"""Run commands in separate processes that do not import torch: forks of a process that has imported it.
 
-A command has its own folder, environment, streams and exit code, as when a shell starts it, two seconds of
-imports sooner. What Python reads when it starts, such as PYTHONIOENCODING, a fork cannot have: then a new
-Python is started, as on all systems but Linux. So it is where PYTHONPATH has other modules than are imported.
+A command has its own folder, environment, streams and exit code, as from a shell, but starts two seconds
+faster. A fork cannot change what Python reads at its start, such as PYTHONIOENCODING. For such commands a
+new Python starts, as always on systems other than Linux. The same holds if PYTHONPATH has other versions of
+imported modules.
 
-`start` starts `tseval ARGUMENTS`. `programs` gives a folder for PATH, whose `tseval` and `python` do so too.
+`start` starts `tseval ARGUMENTS`. `programs` returns a folder for PATH with forking `tseval` and `python`.
 """
 
 import atexit
@@ -25,27 +26,27 @@ from functools import cache
 from pathlib import Path
 
 FORKS = sys.platform == "linux"
-# Read when Python and libraries start: a command for which one of them is another gets a new Python.
+# Python and libraries read these at their start. If a command has another value, it gets a new Python.
 AT_START = ("ATEN", "CUDA", "DNNL", "KMP_", "LANG", "LC_ALL", "LD_", "MALLOC", "MKL", "OMP_", "ONEDNN",
             "OPENBLAS", "PYTHON", "TORCH")  # fmt: skip
-SAFE, THREADS, PATHS = HEEDED = ("PYTHONSAFEPATH", "OMP_NUM_THREADS", "PYTHONPATH")  # by a fork, too
+SAFE, THREADS, PATHS = HEEDED = ("PYTHONSAFEPATH", "OMP_NUM_THREADS", "PYTHONPATH")  # forks obey these
 CUSTOM = {"sitecustomize", "usercustomize"}  # modules that run when Python starts
-ALIKE = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY",)  # set by tseval, in the test's process and in a fork
+ALIKE = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY",)  # tseval sets these, both in the test's process and in a fork
 IMPORTED = ("pyarrow.dataset", "scipy.special", "tseval.adapters.native", "tseval.boards.sources",
             "tseval.cli.printing", "tseval.cli.run", "tseval.evaluation", "tseval.report.writers.terminal",
             "tseval.suites.grammar", "tseval.suites.loading", "tseval.verifying")  # fmt: skip
 
 
 def start(arguments, *, cwd=".", stdin=None, stdout=None, stderr=None, env=None):
-    """Start `tseval ARGUMENTS`: a process with `pid`, `wait()` and `returncode`.
+    """Start `tseval ARGUMENTS`; return a process with `pid`, `wait()` and `returncode`.
 
     Args:
-        arguments: Of the command.
-        cwd: Its folder.
-        stdin: Its stream, open, as a number or file; by default that of this process. So are
-        stdout and
-        stderr.
-        env: All of its environment; by default that of this process.
+        arguments: Arguments of the command.
+        cwd: Folder of the command.
+        stdin: Open stream, as a number or file. The default is that of this process.
+        stdout: Like `stdin`.
+        stderr: Like `stdin`.
+        env: The whole environment. The default is that of this process.
     """
     words, environment = ["-m", "tseval", *map(str, arguments)], {**os.environ} if env is None else env
     if FORKS:
@@ -69,14 +70,15 @@ class Forked:
         self.pid, self.returncode, self._control = pid, None, control
 
     def wait(self):
-        """Wait for its end; give its exit code, negative for a signal."""
+        """Wait until the command ends; return its exit code, negative for a signal."""
         if self.returncode is None:
             with self._control:
                 self.returncode = int(self._control.recv(100))
         return self.returncode
 
 
-# `python` and `tseval` of the folder: asks for a fork, and becomes a new Python where that cannot be.
+# The programs `python` and `tseval` of the folder: they request a fork, or start a new Python if a fork is
+# impossible.
 PROGRAM = """#!{python} -IS
 import _socket, array, json, os, resource, signal, sys
 program, *words = sys.argv
@@ -109,7 +111,7 @@ os._exit(code)
 
 @cache
 def programs():
-    """Give the folder of `tseval` and `python`, and start the process that imports and forks for them."""
+    """Return the folder of `tseval` and `python`, and start the process that imports tseval and forks."""
     scratch = tempfile.TemporaryDirectory(prefix="tseval-")
     folder = Path(scratch.name)
     program = PROGRAM.format(python=sys.executable, socket=str(folder / "socket"), folder=str(folder))
@@ -140,12 +142,12 @@ def _at_start(environment):
 
 
 def serve(asked, lives, known):
-    """Fork for each request; in the fork, return its Python, arguments and folder, and None at the end.
+    """Fork for each request. Return Python, arguments and folder in the fork, and None at the end.
 
     Args:
-        asked: A socket that listens. Who asks gets the number of the process, or 0 if it cannot be a fork;
-            then its exit code. Who hangs up before kills it.
-        lives: Can be read when all is over.
+        asked: A listening socket. A client gets the process number, or 0 if a fork is impossible, and then
+            the exit code. If a client disconnects earlier, its process is killed.
+        lives: A file that becomes readable when the tests have ended.
         known: The environment that Python read when it started.
     """
     running = {}
@@ -185,7 +187,7 @@ def serve(asked, lives, known):
 
 
 def _reap(running):
-    """Give the exit codes of those that have ended."""
+    """Send the exit codes of processes that have ended."""
     for child in [*running]:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
@@ -194,7 +196,7 @@ def _reap(running):
 
 
 def _request(control, known):
-    """Read what is asked for, and the streams; None if that cannot be a fork."""
+    """Read a request and its streams. Return None if a fork is impossible."""
     content, streams, _, _ = socket.recv_fds(control, 2**20, 3)
     if content:
         asked = json.loads(content)
@@ -208,13 +210,13 @@ def _request(control, known):
 
 
 def _paths(environment, cwd):
-    """List the folders that PYTHONPATH names, as Python does when it starts in a folder."""
+    """List the folders in PYTHONPATH, resolved as a Python that starts in `cwd` resolves them."""
     named = environment.get(PATHS)
     return [os.path.abspath(os.path.join(cwd, path)) for path in named.split(os.pathsep)] if named else []
 
 
 def _comes_too_late(paths):
-    """Tell whether folders have a module that is imported already from elsewhere, or runs at the start."""
+    """Return whether folders have a module that was imported from elsewhere, or that runs at start-up."""
     before = {name.partition(".")[0] for name in sys.modules} | CUSTOM
     others = set(paths) - {*sys.path}
     return any(not before.isdisjoint(Path(name).stem for name in _names_in(path)) for path in others)
@@ -223,17 +225,17 @@ def _comes_too_late(paths):
 def _names_in(path):
     try:
         return os.listdir(path)
-    except OSError:  # Python passes over it
+    except OSError:  # Python ignores these folders
         return []
 
 
 def _answer(control, number):
-    with suppress(OSError):  # it has gone
+    with suppress(OSError):  # the client may have gone
         control.send(str(number).encode())
 
 
 def _become(cwd, environment, streams):
-    """Take folder, environment and streams of a command."""
+    """Take over the folder, environment and streams of a command."""
     own = _paths(os.environ, os.getcwd())
     os.chdir(cwd)
     sys.path[:] = [*_paths(environment, cwd), *(path for path in sys.path if path not in own)]
@@ -249,7 +251,7 @@ def _become(cwd, environment, streams):
         before = getattr(sys, name)
         mode, buffered = ("r", io.BufferedReader) if name == "stdin" else ("w", io.BufferedWriter)
         raw = io.FileIO(before.fileno(), mode, closefd=False)
-        raw.name = f"<{name}>"  # as Python calls it
+        raw.name = f"<{name}>"  # the name that Python gives it
         by_line = name == "stderr" or raw.isatty()
         stream = io.TextIOWrapper(buffered(raw), before.encoding, before.errors, line_buffering=by_line)
         setattr(sys, name, stream)
@@ -257,7 +259,7 @@ def _become(cwd, environment, streams):
 
 
 def run(python, words, cwd):
-    """Do what `PYTHON WORDS` does in a folder."""
+    """Run `PYTHON WORDS` in a folder."""
     sys.executable = python
     safe = words[0] == "-P" or SAFE in os.environ
     kind, *rest = words[words[0] == "-P" :]
@@ -279,7 +281,7 @@ def run(python, words, cwd):
 
 
 def _end(action, *arguments):
-    """Do something, and end the process as Python does, but for taking apart what was imported."""
+    """Run an action and end the process as Python does, but skip the clean-up of imported modules."""
     code = 0
     try:
         action(*arguments)
@@ -310,8 +312,8 @@ if __name__ == "__main__":
     import runpy
     from importlib import import_module
 
-    known = _at_start(os.environ)  # before modules add to it
-    sys.path.pop(0)  # the tests' folder
+    known = _at_start(os.environ)  # before modules change it
+    sys.path.pop(0)  # the folder of the tests
     for module in IMPORTED:
         import_module(module)
     gc.freeze()

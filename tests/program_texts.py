@@ -1,6 +1,6 @@
-"""Collect what the program tells its users: help texts, and literals of messages, notes and tables.
+"""Collect the texts of the program for its users: help texts, and literals of messages, notes and tables.
 
-`benchmarks/draw_texts.py` draws from these texts, and `test_plain_english.py` checks them.
+`benchmarks/draw_texts.py` samples these texts, and `test_plain_english.py` checks them.
 """
 
 import ast
@@ -17,15 +17,15 @@ from tseval.cli import tseval
 ROOT = Path(__file__).resolve().parents[1]
 FEWEST_WORDS = 3  # a literal with fewer words is a name, a key or a heading
 WORD = re.compile(r"[A-Za-z][a-z']+")
-# Patterns, LaTeX, markup, styles and programs are no English.
+# Patterns, LaTeX, markup, styles and programs are not English.
 NO_ENGLISH = re.compile(
     r"\(\?[:P=!<]|\\[a-z]+[{*]|\\w|\\d|^\s*<|[{;]\s*\n|^\s*(?:import|from|def|function) |://\S+$"
 )
-# The calls whose strings a user reads at once. All other literals are parts of tables, notes and pages.
+# Users read the strings of these calls directly. All other literals are parts of tables, notes and pages.
 SAYING = re.compile(r"(?:Error|Finding|fail|echo|warn|UsageError|BadParameter)$")
 
 
-# Errors that users meet as they are. Others are caught, and become a part of a message or of a report.
+# Users see these errors unchanged. Other errors are caught and become part of a message or report.
 ADVISING = re.compile(
     r"^\(?(?:click\.)?(?:Tseval|Grammar|Suite|Model|Training|Run|Board|Away|Limit|Usage)Error\("
 )
@@ -33,18 +33,18 @@ ADVISING = re.compile(
 
 @dataclass(frozen=True)
 class Text:
-    """One text and its place: a command with its option, or a file with its line."""
+    """A text and its place: a command with its option, or a file with its line."""
 
     kind: str  # help, message or literal
     room: str
     place: str
     text: str
-    raised: bool = False  # the message of an error, which says what to type
-    advised: bool = False  # it has an argument `fix`
+    raised: bool = False  # an error message, which must say what to type
+    advised: bool = False  # the call has an argument `fix`
 
     @property
     def sentences(self) -> list[str]:
-        """Split the text where a sentence ends; a new line that is indented begins a new one."""
+        """Split the text into sentences; an indented new line also starts a sentence."""
         parts = re.split(
             r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–*-]|tseval |$)|\n\s*\n|\n\s+(?=\S)|\n(?=tseval )", self.text
         )
@@ -52,13 +52,13 @@ class Text:
 
 
 def room_of(path: Path) -> str:
-    """Name the room of a source file, such as `report` or `files`."""
+    """Return the room of a source file, such as `report` or `files`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return parts[1] if parts[0] == "tseval" else parts[0]
 
 
 def source_files() -> list[Path]:
-    """List the modules of the package, each once."""
+    """List the modules of the package, each one time."""
     return sorted(
         path
         for top in ("tseval", "adapters")
@@ -73,7 +73,7 @@ def source_files() -> list[Path]:
 def commands(
     command: click.Command = tseval, path: str = "tseval", parent: click.Context | None = None
 ) -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Walk over all commands, with their full names."""
+    """Yield all commands with their full names."""
     context = click.Context(command, parent, path.rpartition(" ")[2])
     yield path, command, context
     if isinstance(command, click.Group):
@@ -85,7 +85,7 @@ def commands(
 
 @cache
 def help_texts() -> list[Text]:
-    """Give the description of every command and the help of every option, each as it is written."""
+    """Return the description of every command and the help of every option, each as written."""
     found: list[Text] = []
     for path, command, _ in commands():
         paragraphs = [part for part in (command.help or "").split("\n\n") if part.strip()]
@@ -100,7 +100,7 @@ def help_texts() -> list[Text]:
 
 
 def literal_texts(source: str, room: str, file: str) -> list[Text]:
-    """Give the English strings of a module: docstrings, help texts and names left out."""
+    """Return the English strings of a module, without docstrings, help texts and names."""
     tree = ast.parse(source)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     assigned = _assigned_texts(tree)
@@ -116,7 +116,7 @@ def literal_texts(source: str, room: str, file: str) -> list[Text]:
         )
         call = _call_around(node, parents)
         if call and node is not _message_of(call):
-            continue  # the fix of a message, which is a part of its text; or the name of a key
+            continue  # the fix of a message, which is part of its text; or the name of a key
         text = _as_printed(call, known) if call else _written(node, known)
         if len(WORD.findall(re.sub(r"\{[^}]*\}", " ", text))) >= FEWEST_WORDS and not NO_ENGLISH.search(text):
             place = f"{file}:{getattr(node, 'lineno', 0)}"
@@ -141,7 +141,7 @@ def _function_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | No
 
 
 def _call_around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.Call | None:
-    """Return the call that makes a message of a text and of its fix or its place, if one does."""
+    """Return the call that combines a text with its fix or place into a message, if there is one."""
     above = parents.get(node)
     call = parents.get(above) if isinstance(above, ast.keyword) and above.arg == "fix" else above
     if not isinstance(call, ast.Call):
@@ -158,7 +158,7 @@ def _message_of(call: ast.Call) -> ast.AST:
 
 
 def _as_printed(call: ast.Call, known: dict[str, str]) -> str:
-    """Put the place of a message before it, or its fix after it, as a reader sees them."""
+    """Add the place before a message or the fix after it, as users see them."""
     message = _written(call.args[0], known)
     if ast.unparse(call.func) == "ContentError":
         return f"{_written(call.args[1], known)}: {message}"
@@ -171,7 +171,7 @@ def _is_docstring(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _kind_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[str | None, bool, bool]:
-    """Give the kind of a literal (None: help, a pattern); whether it is raised; whether it has a `fix`."""
+    """Return a literal's kind (None: help, pattern), whether it is raised, and whether it has a `fix`."""
     kind, raised, advised = "literal", False, False
     for above in _above(node, parents):
         if isinstance(above, ast.keyword) and above.arg in {"help", "epilog", "metavar"}:
@@ -196,7 +196,7 @@ def _kind_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[str | None
 
 
 def _assigned_texts(tree: ast.AST) -> dict[ast.AST | None, dict[str, str]]:
-    """Give the strings that a function, or the module (None), assigns to a name once: parts of messages."""
+    """Return strings that a function, or the module (None), assigns once to a name: parts of messages."""
     found: dict[ast.AST | None, dict[str, str]] = {None: {}}
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.Module):
@@ -213,7 +213,7 @@ def _assigned_texts(tree: ast.AST) -> dict[ast.AST | None, dict[str, str]]:
 
 
 def _written(node: ast.AST, assigned: dict[str, str]) -> str:
-    """Write a string expression with its values as {name}."""
+    """Return a string expression with its values as {name}."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.BinOp):
@@ -233,7 +233,7 @@ def _written(node: ast.AST, assigned: dict[str, str]) -> str:
 
 @cache
 def program_texts() -> list[Text]:
-    """Give all help texts and literals of the program, and the texts of its web pages."""
+    """Return all help texts and literals of the program, and the texts of its web pages."""
     found = [*help_texts(), *web_texts()]
     for path in source_files():
         found += literal_texts(path.read_text("utf-8"), room_of(path), path.relative_to(ROOT).as_posix())
@@ -241,7 +241,7 @@ def program_texts() -> list[Text]:
 
 
 def web_texts() -> list[Text]:
-    """Give the texts of the templates of web pages, without markup."""
+    """Return the texts of the web page templates, without markup."""
     found = []
     for path in sorted((ROOT / "tseval/web/templates").glob("*.html")):
         shown = re.sub(r"\{[{]\s*([\w.]*).*?\}\}", r"{\1}", path.read_text("utf-8"), flags=re.DOTALL)
@@ -259,9 +259,9 @@ def web_texts() -> list[Text]:
 
 
 def page_texts(path: Path, *, code: bool = False) -> list[Text]:
-    """Give the paragraphs, points and headings of a page in Markdown, without blocks of code and tables.
+    """Return the paragraphs, list items and headings of a Markdown page, without code blocks and tables.
 
-    Code in a line becomes an X, unless it is wanted.
+    Inline code becomes an X, unless `code` is set.
     """
     text = re.sub(r"^(```|~~~).*?^\1\s*$", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^(?: {4}|\t|\||!\[).*$", "", text, flags=re.MULTILINE)

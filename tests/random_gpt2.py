@@ -1,6 +1,6 @@
-"""A GPT-2 with random weights that are the same everywhere: no library draws them or trains its pieces.
+"""A GPT-2 with random weights that are the same on every machine, because no library draws or trains them.
 
-`tests/oracles/newman2021.json` has the scores that the program of Newman et al. 2021 gives this model.
+`tests/oracles/newman2021.json` has the scores of this model by the program of Newman et al. 2021.
 """
 
 import json
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import transformers
 
-# Whole words; each is one piece with a space before it. Other words have several.
+# Each of these words is one piece with a space before it. Other words have several pieces.
 NOUNS = (
     "author",
     "authors",
@@ -43,7 +43,7 @@ SEVERAL = (
     ("admires", "admire"),
     ("wonders", "wonder"),
     ("walks", "walk"),
-)  # of several pieces, but for `walk`
+)  # several pieces each, except `walk`
 
 
 def third_person(base):
@@ -54,7 +54,7 @@ PAIRS = [(third_person(base), base) for base in VERBS if base != "walk"] + [("is
 
 
 def vocabulary():
-    """Bytes as GPT-2 has them, then a piece for each beginning of each word, and how pieces are joined."""
+    """Return the vocabulary (GPT-2's bytes, then a piece for each prefix of each word) and the merges."""
     pieces, merges = byte_letters(), []
     words = [*NOUNS, *OTHERS, *(form for pair in PAIRS for form in pair), "walk"]
     for word in words:
@@ -68,14 +68,14 @@ def vocabulary():
 
 
 def byte_letters():
-    """The letters that stand for the 256 bytes, by the rule of GPT-2's authors."""
+    """Return the letters that represent the 256 bytes, by the rule of GPT-2's authors."""
     printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printed]
     return [chr(byte) for byte in printed] + [chr(256 + place) for place in range(len(others))]
 
 
 def save_random_gpt2(path):
-    """Save the model and its tokenizer; give the folder."""
+    """Save the model and its tokenizer; return the folder."""
     path.mkdir(parents=True, exist_ok=True)
     vocab, merges = vocabulary()
     (path / "vocab.json").write_text(json.dumps(vocab, ensure_ascii=False), encoding="utf-8")
@@ -91,7 +91,7 @@ def save_random_gpt2(path):
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
     )  # fmt: skip
     model = transformers.GPT2LMHeadModel(config)
-    draw = np.random.RandomState(2021)  # its stream is promised to stay the same
+    draw = np.random.RandomState(2021)  # numpy guarantees that these numbers never change
     with torch.no_grad():
         for name, weights in sorted(model.transformer.named_parameters()):
             numbers = draw.standard_normal(tuple(weights.shape)).astype(np.float32)
@@ -103,7 +103,7 @@ def save_random_gpt2(path):
 
 
 def contexts():
-    """Sentences whose last word is a verb, right and wrong, with the number of the verb."""
+    """Return correct and incorrect sentences that end in a verb, with the number of the verb."""
     rows = []
     for place, noun in enumerate(NOUNS):
         singular = not noun.endswith("s")

@@ -1,4 +1,4 @@
-"""Every reader of a text that others wrote, behind one signature, with a small file that it reads."""
+"""Every reader of texts that others wrote, with one signature and a small file that it accepts."""
 
 import gzip
 import json
@@ -19,13 +19,13 @@ from tseval.training.zoo import read_recipe
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader.
+    """A reader.
 
     Attributes:
-        name: Of a file that it reads.
-        good: What may stand in it.
-        read: Reads it to the end.
-        beside: Another file that must lie beside it, and what stands there.
+        name: Name of a file that it reads.
+        good: A valid content of that file.
+        read: Reads the file to its end.
+        beside: Name and content of another file that it needs in the same folder.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Reader:
 
 
 def syntaxgym(number="1", formula="(1;%a%) < (1;%b%)", content="x y"):
-    """Write a suite of one item, whose number stands as it is given."""
+    """Return a suite of one item; `number` is inserted into the JSON unchanged."""
     regions = [{"region_number": 1, "content": content}]
     conditions = [{"condition_name": name, "regions": regions} for name in "ab"]
     suite = {
@@ -46,7 +46,7 @@ def syntaxgym(number="1", formula="(1;%a%) < (1;%b%)", content="x y"):
 
 
 def board(**changes):
-    """Write a board of one row."""
+    """Return a board of one row."""
     names = {"phenomenon": "P", "construction": "C", "contrast": "a > b", "dependency": None}
     content = {
         "format": 1, "name": "n", "title": "t", "source": "s", "suite": "s", "score": "sentence",

@@ -1,4 +1,4 @@
-"""What programs under benchmarks/ and targets of the Makefile read when tests run them at their smallest."""
+"""Run the programs of benchmarks/ and Makefile targets at minimal size, with the files that they read."""
 
 import gzip
 import os
@@ -18,10 +18,10 @@ NEEDED = [
     needs_linux,
     pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
 ]
-# In the environment that runs the tests, not in a new one.
+# Use the environment that runs the tests, not a new one.
 MAKE = ["make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "--old-file=.venv/kenlm"]
 
-# What a target of the Makefile prints in its smallest form.
+# The output of each Makefile target at minimal size.
 TARGETS = {
     "bench SMALL=1": ["import torch", "trie", "nn.LSTM float32", "workers: 2", "check of public-clams"],
     "zoo SMALL=1 ARCH=srn CORPUS=corpus ZOO=zoo": ["srn", "All 19 rows"],
@@ -31,10 +31,10 @@ TARGETS = {
     "campaign SIZE=1 ONLY=checkpoint.pt": ["checkpoint.pt"],
 }
 
-# What kills the processes that it starts, and so starts real ones.
+# These kill the processes that they start, so they need real processes and not forks.
 KILLS = "campaign"
 
-# Two pairs as MultiBLiMP writes them, of sentences of the treebank: tseval makes the first one, too.
+# Two pairs in MultiBLiMP's format, from sentences of the treebank. tseval also makes the first pair.
 MULTIBLIMP = (
     "phenomenon\tsen\thead\thead_idx\tswap_head\tchild\tchild_idx\tchild_upos\tgrammatical_feature\t"
     "ungrammatical_feature\two\tinflect_item\tmetadata\n"
@@ -48,8 +48,8 @@ MULTIBLIMP = (
 
 
 def rehearse(command, place):
-    """Run a program or target there, which starts forks wherever it starts Python; give how it ended."""
-    left_out = ("MAKE", "MFLAGS")  # of the `make` around the tests
+    """Run a program or target in a folder, with forks instead of new Pythons; return how it ended."""
+    left_out = ("MAKE", "MFLAGS")  # variables of the `make` around the tests
     environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     kills = any(str(word).startswith(KILLS) for word in command)
     if command[0] == "make":
@@ -58,7 +58,7 @@ def rehearse(command, place):
 
 
 def furnish(place):
-    """Put into a folder all that the programs read, and the benchmarks themselves."""
+    """Put the benchmarks and all files that they read into a folder."""
     for name in ("benchmarks", "leaderboards"):
         (place / name).symlink_to(ROOT / name)
     (place / "corpus").mkdir()

@@ -1,4 +1,4 @@
-"""The release procedure of docs/releasing.md, walked once for all tests that look at what comes out."""
+"""The release procedure of docs/releasing.md, executed one time for all tests that check its results."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A checkout in which the page was followed, and what its commands printed, by line."""
+    """A checkout in which the page was followed, and the output of its commands by line."""
 
     folder: Path
     printed: dict[str, str]
@@ -32,12 +32,12 @@ class Release:
 
     @property
     def binaries(self) -> Path:
-        """Where the commands of the environment are that the wheel was installed into."""
+        """Return the folder of commands in the environment where the wheel is installed."""
         return self.folder / "trial" / "bin"
 
 
 def walk(shared: Path) -> Release:
-    """Follow the page in a copy of the checkout, unless another process of this session already has."""
+    """Follow the page in a copy of the checkout, unless another process of this session has done it."""
     folder, result = shared / "release", shared / "release.json"
     with FileLock(shared / "release.lock"):
         if not result.exists():
@@ -49,7 +49,7 @@ def walk(shared: Path) -> Release:
 
 
 def check_out(folder: Path) -> None:
-    """Copy the checkout, and give the copy an environment as `make setup` would: the one that runs this."""
+    """Copy the checkout, and give the copy the environment that runs the tests, as `make setup` would."""
 
     for name in checked_in():
         target = folder / name
@@ -64,8 +64,8 @@ def check_out(folder: Path) -> None:
 
 
 def checked_in() -> list[str]:
-    """List the files of the project: those that git has or would add, and nothing else in the folder."""
-    # The folder may belong to somebody else, as in a container.
+    """List the files of the project: those that git has or would add."""
+    # The folder may belong to another user, as in a container.
     git = ["git", "-c", f"safe.directory={ROOT.as_posix()}", "-C", str(ROOT), "ls-files", "-z"]
     listing = subprocess.run(
         [*git, "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True
@@ -74,7 +74,7 @@ def checked_in() -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The caller's, less what an outer make and Python say; pip takes the versions that run this."""
+    """Return the environment without variables of make and Python; pip uses the installed versions."""
     pins = {f"{found.name}=={found.version}\n" for found in distributions() if found.name != "tseval"}
     (folder / "pins.txt").write_text("".join(sorted(pins)), "utf-8")
     kept = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "PYTHONPATH"}}
@@ -82,5 +82,5 @@ def environment(folder: Path) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PIP_CONSTRAINT": str(folder / "pins.txt"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_COMPILE": "0",  # of all libraries; Python compiles what is imported
+        "PIP_COMPILE": "0",  # do not compile all libraries; Python compiles what it imports
     }

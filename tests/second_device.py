@@ -1,13 +1,13 @@
 """A second device in software: it computes on the CPU, but refuses what a GPU would refuse.
 
-Its tensors hold their numbers in a tensor of the CPU and say that they are elsewhere. Every operation comes
-to `_compute`, which sees where its operands are. So a tensor made on the wrong device, a forgotten `.cpu()`
-or an index that stayed behind raises an error on any machine. In one thing it is stricter than a GPU, which
-takes indices from the CPU: each makes it wait.
+Its tensors keep their numbers in a CPU tensor and report another device. Every operation goes through
+`_compute`, which checks where the operands are. So a tensor on the wrong device, a forgotten `.cpu()` or an
+index left behind raises an error on any machine. It is stricter than a GPU in one point: a GPU accepts
+indices from the CPU, but must wait for each.
 
-Registering it changes what torch takes for the machine's accelerator, in this process and for good; it is
-there only while `second_device` is entered. It has to be registered before anything is differentiated:
-autograd counts the devices once.
+Registering it permanently changes what torch reports as the machine's accelerator in this process. The
+device is present only inside `second_device`. Register it before the first backward pass: autograd counts
+the devices only then.
 """
 
 import functools
@@ -22,11 +22,11 @@ from torch.utils._pytree import tree_iter, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = "software"
-# The accelerator of this machine, if any; asked for before the second device is registered, which hides it.
+# The real accelerator, if any; looked up before the second device is registered, which hides it.
 REAL = torch.accelerator.current_accelerator(check_available=True)
-# Between devices; all other operations need their operands on one.
+# These operations move data between devices; all others need operands on one device.
 COPY, TRANSFER = torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default
-# Matrix products, which autocast makes in the low type.
+# Matrix products that autocast computes in the low precision.
 PRODUCTS = ["linear", "matmul", "mm", "addmm", "bmm", "baddbmm"]
 
 
@@ -50,28 +50,28 @@ class Elsewhere(Tensor):
         return _compute(operation, args, kwargs or {})
 
     def __getitem__(self, index):
-        """Lists of places become tensors here: torch would make them where nobody sees it."""
+        """Convert lists of indices to tensors here; torch would make them where this class cannot see it."""
         places = index if isinstance(index, tuple) else (index,)
         there = (torch.tensor(place).to(NAME) if isinstance(place, list) else place for place in places)
         return super().__getitem__(tuple(there))
 
     def tolist(self):
-        """As every device does; torch itself declines for a class of one's own."""
+        """Return the numbers as lists, as every device does; torch itself refuses for subclasses."""
         return self.numbers.tolist()
 
     def __reduce_ex__(self, protocol):
-        """In a file there are numbers alone; whoever reads it says where they go."""
+        """Save only the numbers; the reader of the file chooses the device."""
         return self.numbers.__reduce_ex__(protocol)
 
 
 class _Machine:
-    """What torch asks of a kind of device, and what tests set about this one.
+    """The interface that torch needs from a kind of device, and settings for tests.
 
     Attributes:
-        there: Whether it is plugged in.
-        doubles: Whether it has float64; Apple's GPUs have not.
-        shortages: Operations to come, counted from each shortage of memory to the next.
-        n_emptied: How often its caches were emptied.
+        there: Whether the device is present.
+        doubles: Whether it has float64; Apple's GPUs do not.
+        shortages: Numbers of operations until the next memory shortage, each counted from the one before.
+        n_emptied: How many times its caches were emptied.
     """
 
     def __init__(self):
@@ -79,7 +79,7 @@ class _Machine:
         self.begin()
 
     def begin(self):
-        """Be as new."""
+        """Reset everything."""
         self.doubles, self.n_emptied = True, 0
         self.shortages = []
 
@@ -113,14 +113,14 @@ class _Machine:
         return False
 
     def run_short(self, seed, times, apart):
-        """Let memory run out so many times, each within so many operations of the one before, at random."""
+        """Let memory run out `times` times, each at random within `apart` operations of the one before."""
         draw = random.Random(seed)
         self.shortages = [draw.randint(1, apart) for _ in range(times)]
 
     def allocate(self):
-        """Count an operation, and raise if it is one that memory does not suffice for.
+        """Count an operation, and raise an error if memory does not suffice for it.
 
-        Gradients come in a thread of torch's own, which no error of Python leaves alive: they always fit.
+        Gradients always have enough memory: torch computes them in a thread that a Python error would end.
         """
         if self.shortages and threading.current_thread() is threading.main_thread():
             self.shortages[0] -= 1
@@ -133,14 +133,14 @@ MACHINE = _Machine()
 
 
 class _Everything(TorchDispatchMode):
-    """Also brings operations to `_compute` that have no operand of the device, such as `torch.zeros`."""
+    """A mode that also sends operations without operands on the device to `_compute`, e.g. `torch.zeros`."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         return _compute(operation, args, kwargs or {})
 
 
 def _compute(operation, args, kwargs):
-    """Do an operation on the CPU; what comes out is elsewhere if the operands are, or if it was asked for."""
+    """Compute on the CPU. The result is on the device if the operands are, or if the caller requests it."""
     operands = [operand for operand in tree_iter((args, kwargs)) if isinstance(operand, Tensor)]
     elsewhere = any(isinstance(operand, Elsewhere) for operand in operands)
     if operation not in {COPY, TRANSFER} and elsewhere:
@@ -173,7 +173,7 @@ def _numbers_of(operand):
 
 
 def _lstm(inputs, before, weights, *_):
-    """One layer of an LSTM, spelt out: for a device that is no CPU, torch has it as one operation."""
+    """Compute one LSTM layer in small steps: on devices other than CPUs, torch has one operation for it."""
     u, w, b, b_recurrent = weights
     h, c = (tensor[0] for tensor in before)
     outputs = []
@@ -186,7 +186,7 @@ def _lstm(inputs, before, weights, *_):
 
 
 def _gru(inputs, before, weights, *_):
-    """One layer of a GRU, spelt out likewise."""
+    """Compute one GRU layer in small steps, for the same reason."""
     u, w, b, b_recurrent = weights
     h, outputs = before[0], []
     for x in inputs:
@@ -198,7 +198,7 @@ def _gru(inputs, before, weights, *_):
 
 
 def _lowered(product):
-    """A product as autocast makes it."""
+    """Compute a product as autocast does."""
 
     def lowered(*args, **kwargs):
         low = torch.get_autocast_dtype(NAME)
@@ -217,7 +217,7 @@ def _lowered(product):
 
 @functools.cache
 def register():
-    """Make the device known to torch; gives what must be kept for as long as it is."""
+    """Register the device with torch; return objects that must be kept alive."""
     _setup_privateuseone_for_python_backend(NAME, backend_module=MACHINE)
     others = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")
     others.fallback(torch.library.fallthrough_kernel)
@@ -232,7 +232,7 @@ def register():
 
 @contextmanager
 def _no_inference_mode():
-    """Let `torch.inference_mode` do what `no_grad` does: in its own, operations come in larger pieces."""
+    """Make `torch.inference_mode` act like `no_grad`: it would merge operations into larger ones."""
     mode = torch.autograd.grad_mode.inference_mode
     before = mode.__enter__, mode.__exit__
 
@@ -249,7 +249,7 @@ def _no_inference_mode():
 
 @contextmanager
 def second_device():
-    """Plug the second device in, and give it."""
+    """Make the second device present, and yield it."""
     register()
     MACHINE.begin()
     MACHINE.there = True
@@ -262,6 +262,6 @@ def second_device():
 
 @contextmanager
 def on_device(name):
-    """Give a device by its name; the one in software is plugged in meanwhile."""
+    """Yield a device by its name; the one in software is present meanwhile."""
     with second_device() if name == NAME else nullcontext(torch.device(name)) as device:
         yield device

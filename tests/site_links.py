@@ -1,4 +1,4 @@
-"""Every link of a site: followed, on the disk."""
+"""Check every link of a site on disk."""
 
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -17,7 +17,7 @@ class _Page(HTMLParser):
 
 
 def dead_links(site):
-    """Name the links that lead nowhere: to no file of the site, or to no place on its page."""
+    """List the links without a target: no file of the site, or no anchor on its page."""
     pages = {path: _Page(path.read_text("utf-8")) for path in site.rglob("*.html")}
     assert pages
     dead = []

@@ -1,13 +1,13 @@
-"""Why a test may be skipped: what it needs that not every machine has.
+"""Reasons for which a test may be skipped: requirements that some machines do not meet.
 
-With TSEVAL_SKIPS=listed, as `.ci/run` sets it, a skip for any other reason fails the run; with
-TSEVAL_SKIPS=none every skip does.
+If TSEVAL_SKIPS=listed, as in `.ci/run`, a skip for any other reason fails the run. If TSEVAL_SKIPS=none,
+every skip does.
 """
 
 import os
 import re
 
-# Pattern of the reason, from its beginning, and where that is expected.
+# Pattern for the start of the reason, and where the skip is expected.
 SKIPS = {
     r"no \.\./\w+/data": "a clone: published data are too large for it, or may not be redistributed",
     r"there is no (zsh|fish)": "a machine without that shell; bash is tested everywhere",
@@ -36,7 +36,7 @@ def unlisted(stats: dict[str, list]) -> list[str]:
     """List the reasons of skipped tests that `TSEVAL_SKIPS` does not allow.
 
     Args:
-        stats: Reports of a test run by their outcome, as pytest's terminal reporter keeps them.
+        stats: Reports of a test run by outcome, as in pytest's terminal reporter.
     """
     if (allowed := os.environ.get("TSEVAL_SKIPS")) is None:
         return []
@@ -46,6 +46,6 @@ def unlisted(stats: dict[str, list]) -> list[str]:
 
 
 def reason_of(longrepr: object) -> str:
-    """Read the reason of a skip, which pytest gives as file, line and message."""
+    """Return the reason of a skip, which pytest stores as file, line and message."""
     message = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
     return message.removeprefix("Skipped: ")

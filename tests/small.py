@@ -1,4 +1,4 @@
-"""Small suites and runs, built by hand, for every room below the scorer."""
+"""Small suites and runs, built by hand, for tests that need no model."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ def make_case(name, rows, *, labels=("grammatical", "ungrammatical"), contrasts=
 
 
 def write_file(path, content):
-    """Write a text, bytes, or else JSON; give the path."""
+    """Write a text, bytes or JSON to a file; return its path."""
     text = content if isinstance(content, str | bytes) else json.dumps(content)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
@@ -55,14 +55,14 @@ def write_verb_pairs(path, start="the", singular_is_better=True):
 
 
 def write_lines(path, records):
-    """Write records as JSON lines, compressed where the name ends in .gz."""
+    """Write records as JSON lines, compressed if the name ends in .gz."""
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
     return path
 
 
 def number_prep():
-    """Make the least suite of SyntaxGym."""
+    """Make the smallest possible SyntaxGym suite."""
     conditions = [
         {"condition_name": name, "regions": [{"region_number": 1, "content": f"the author {verb} ."}]}
         for name, verb in (("match", "laughs"), ("mismatch", "laugh"))
@@ -81,7 +81,7 @@ def make_suite(*cases, name="small", terminator=".", digest="5" * 64, complete=T
 
 
 def score(suite, word_logprobs, default=-1.0, unknown=()):
-    """Score a suite's sentences from a table of word log-probabilities; unknown words become <unk>."""
+    """Score a suite's sentences with a table of word log-probabilities; unknown words become <unk>."""
     sentences = sentences_of(suite).to_pylist()
     seen = [" ".join("<unk>" if w in unknown else w for w in s.split(" ")) for s in sentences]
     words = [[word_logprobs.get(w, default) for w in s.split(" ")] for s in seen]
@@ -106,7 +106,7 @@ def make_key(suite, model="lstm", fingerprint="a" * 64, mode="sentence", **proto
 
 
 def make_manifest(suite, key, scored, verdicts, **details):
-    """Make what a run says of itself."""
+    """Make the manifest of a run."""
     return Manifest(
         signature=key.signature,
         key=key,
@@ -122,13 +122,13 @@ def make_manifest(suite, key, scored, verdicts, **details):
 
 
 def finished_run(suite, key, scored) -> tuple[Manifest, pa.Table, pa.Table]:
-    """Judge scored sentences; give what `RunWriter.finish` takes but for the tables."""
+    """Judge scored sentences; return the arguments of `RunWriter.finish` except the tables."""
     verdicts = judge(suite, scored)
     return make_manifest(suite, key, scored, verdicts), scored, verdicts
 
 
 def make_run(suite, word_logprobs, *, path=None, model="lstm", mode="sentence", unknown=(), **details):
-    """Score a suite and give the run, written to a directory where one is named."""
+    """Score a suite and return the run; if `path` is given, write it there."""
     key = make_key(suite, model, mode=mode)
     scored = score(suite, word_logprobs, unknown=unknown)
     verdicts = judge(suite, scored, mode)
@@ -142,7 +142,7 @@ def make_run(suite, word_logprobs, *, path=None, model="lstm", mode="sentence", 
 
 
 def with_field(content, path, value):
-    """Replace a field, or leave it out for None."""
+    """Replace a field, or remove it if the value is None."""
     content = json.loads(json.dumps(content))
     *steps, last = path
     place = content
@@ -156,7 +156,7 @@ def with_field(content, path, value):
 
 
 def leaves(value, where=()):
-    """Every place in nested data that holds no other."""
+    """Return the path of every value in nested data that contains no other value."""
     if isinstance(value, dict | list) and value:
         entries = value.items() if isinstance(value, dict) else enumerate(value)
         return [leaf for name, entry in entries for leaf in leaves(entry, (*where, name))]

@@ -1,4 +1,4 @@
-"""A tiny GPT-2 in training by transformers' own Trainer, on real sentences; a program, too, to be killed."""
+"""A training of a tiny GPT-2 on real sentences with transformers' Trainer; as a program, it can be killed."""
 
 import gzip
 import os
@@ -25,7 +25,7 @@ STEPS = 20
 
 
 def save_tokenizer(folder):
-    """A tokenizer that is trained again may be another one: it is trained once."""
+    """Train and save a tokenizer one time: training again may give another tokenizer."""
     with gzip.open(TEXT_SAMPLE, "rt", encoding="utf-8") as file:
         lines = [line.strip() for line, _ in zip(file, range(300), strict=False)]
     bpe_tokenizer(texts=lines, size=600).save_pretrained(folder / "tokenizer")
@@ -33,7 +33,7 @@ def save_tokenizer(folder):
 
 
 def make_trainer(folder, out, *callbacks, **changes):
-    """Make a trainer that saves checkpoints after 6, 12, 18 and 20 steps; dropout draws random numbers."""
+    """Make a trainer that saves checkpoints after 6, 12, 18 and 20 steps and uses dropout."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer")
     torch.manual_seed(0)
     model = GPT2LMHeadModel(
@@ -59,12 +59,12 @@ def make_trainer(folder, out, *callbacks, **changes):
 
 
 def watch(folder, out):
-    """The callback of these trainings."""
+    """Return the callback of these trainings."""
     return TransformersCallback(folder / "agree.jinja", out, every=4, sample=12)
 
 
 def die_in(step):
-    """End the process as a machine that goes down does, in the middle of an evaluation: parts are saved."""
+    """End the process suddenly in the middle of an evaluation, when some parts are saved."""
     finish = RunWriter.finish
 
     def die(writer, *given):

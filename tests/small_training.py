@@ -1,4 +1,4 @@
-"""A small text to train on, a grammar to be measured by, and a listener to trainings inside this process."""
+"""A small training text, a grammar for evaluation, and a listener for trainings in this process."""
 
 import random
 import signal
@@ -26,13 +26,13 @@ ungrammatical: the {{ subject }} {{ main | disagree(subject) }}
 
 
 def write_agreement(folder, *nouns):
-    """Write the grammar `agree.jinja` of nouns that laugh."""
+    """Write the grammar `agree.jinja` with these nouns and the verb *laugh*."""
     (folder / "agree.jinja").write_text(GRAMMAR)
     (folder / "lexicon.yaml").write_text(f"noun:\n  animate: [{', '.join(nouns)}]\nverb:\n  main: [laughs]\n")
 
 
 def stream(sentences):
-    """Agreeing sentences as word ids: <eos>, then `the author laughs . <eos>` and so on."""
+    """Return agreeing sentences as word ids: <eos>, then `the author laughs . <eos>` and so on."""
     draw = random.Random(sentences)
     ids = [0]
     for _ in range(sentences):
@@ -41,7 +41,7 @@ def stream(sentences):
 
 
 class Quiet:
-    """A listener that remembers what it hears, and may act at a validation."""
+    """A listener that records what it receives and can act at a validation."""
 
     def __init__(self, at_validation=None):
         self.at_validation, self.started, self.validations = at_validation or {}, None, []
@@ -66,7 +66,7 @@ def interrupt():
 
 
 def rewrite(path, change):
-    """Rewrite a file of torch after a change of what it holds."""
+    """Change the content of a torch file."""
     content = torch.load(path, weights_only=True)
     change(content)
     torch.save(content, path)

@@ -8,7 +8,7 @@ HEAD = "# sent_id = {0}\n# text = {0}\n"
 
 
 def treebank(folder, *lines):
-    """One sentence a line, each word as form/lemma/upos/features/head/relation[/misc]."""
+    """Write a treebank, one sentence a line, each word as form/lemma/upos/features/head/relation[/misc]."""
     blocks = []
     for number, line in enumerate(lines):
         rows = []
@@ -22,17 +22,17 @@ def treebank(folder, *lines):
     return path
 
 
-# The requests ask for features that a treebank of a few words may lack.
+# Treebanks of a few words do not have all features that the requests use.
 ALL_FEATURES = "x/x/X/Case=Acc|Gender=Com|Number=Coll|Person=0|VerbForm=Inf/0/root"
 
 
 def full_treebank(folder, *lines):
-    """A treebank with all features that requests ask for."""
+    """Write a treebank with all features that requests use."""
     return treebank(folder, ALL_FEATURES, *lines)
 
 
 def pairs_of(folder, phenomenon, *lines, **more):
-    """The changes of a phenomenon, and the reasons for what was left out."""
+    """Return the pairs of a phenomenon, and the reasons for words that were left out."""
     opened = phenomenon if not isinstance(phenomenon, str) else open_phenomenon(phenomenon)
     try:
         pairs = make_pairs([full_treebank(folder, *lines)], opened, **more)

@@ -1,4 +1,4 @@
-"""A zoo of models of a few units, scored on two items, for programs that kill it or start it twice."""
+"""A zoo of tiny models, scored on two items, for programs that kill it or start it twice."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ RECIPE = "train: {embedding: 3, hidden: 3, layers: 1, batch: 2, window: 5, epoch
 
 
 class SmallZoo:
-    """What a zoo is made from, in a folder; the suite has the name of the one that zoos are scored on."""
+    """The inputs of a zoo in a folder; the suite has the name of the suite that zoos use."""
 
     def __init__(self, place: Path):
         self.place = place
@@ -37,14 +37,14 @@ class SmallZoo:
         (place / "tiny.yaml").write_text(RECIPE)
 
     def make(self, *archs, out="zoo", more=()):
-        """Do what `tseval train zoo` does; give how it ended."""
+        """Run `tseval train zoo`; return how it ended."""
         wanted = [word for arch in archs for word in ("--arch", arch)]
         common = "--corpus", self.place / "corpus", "--recipe", self.place / "tiny.yaml", "--jobs", "1"
         return call("train", "zoo", *common, "--quiet", "--out", out, *wanted, *more)
 
 
 def timeless(folder):
-    """Give the files of a zoo without what tells how long it took, and how often it was begun."""
+    """Return the files of a zoo without durations and numbers of starts."""
     files: dict[str, object] = dict(files_below(folder))
     for name in files:
         path = folder / name

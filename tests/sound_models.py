@@ -1,4 +1,4 @@
-"""Models that break nothing, one for each protocol; the kit passes them, and broken ones derive from them."""
+"""Correct models, one for each protocol. The kit accepts them, and the broken models derive from them."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,12 @@ UNK = "<unk>"
 
 
 def number(*words):
-    """A log-probability that depends on words alone: the same in every process."""
+    """Return a log-probability that depends only on the words and is the same in every process."""
     return -1.0 - sum(ord(letter) * (i + 1) for i, letter in enumerate(" ".join(words))) % 997 / 100
 
 
 class Sound:
-    """A sentence model that breaks nothing: a word's number depends on itself and the word before."""
+    """A correct sentence model: the number of a word depends on that word and the word before."""
 
     def __init__(self):
         self.card = ModelCard("sound", "test", "0" * 64, {"start": "none"}, {})
@@ -30,7 +30,7 @@ class Sound:
 
 
 class Whole:
-    """One number for a sentence, of which it reads the words of a slice."""
+    """A model that gives one number for a sentence, computed from a slice of its words."""
 
     def __init__(self, cut=slice(None)):
         self.card, self.cut = Sound().card, cut
@@ -40,7 +40,7 @@ class Whole:
 
 
 class Recurrent:
-    """A model with a state: the last word. Of every next word it says the same, but of the last two."""
+    """A model whose state is the last word; a word's number depends on itself and the word before."""
 
     row_bytes = 8
 
@@ -70,7 +70,7 @@ class Recurrent:
 
 
 class Tokens:
-    """A token model, every word two tokens."""
+    """A token model in which every word is two tokens."""
 
     warnings = ()
     batch_tokens = 256

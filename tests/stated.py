@@ -1,4 +1,4 @@
-"""What test files state beside their tests: of a cell its equation, of an adapter a model to try."""
+"""Collect constants of test files, such as the equation of a cell or the model of an adapter."""
 
 import re
 import runpy
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stated(folder, name):
-    """Join the dictionaries of this name in the test files of a folder; of other files nothing is run."""
+    """Merge the dictionaries with this name in the test files of a folder; run only files that have one."""
     found = {}
     for path in sorted((Path(__file__).parent / folder).glob("test_*.py")):
         if re.search(rf"^{name} = ", path.read_text("utf-8"), re.MULTILINE):

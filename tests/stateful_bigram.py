@@ -12,7 +12,7 @@ class StatefulBigram(Bigram):
     row_bytes = 8  # one int64
 
     def encode(self, sentences):
-        """Bring sentences to the vocabulary: what is seen, ids of the words, and how many are unknown."""
+        """Convert sentences to the vocabulary: the words as seen, word ids, numbers of unknown words."""
         seen = [self.see(text) for text in sentences.to_pylist()]
         ids = {word: i for i, word in enumerate([*self.words, START])}
         return Encoded(
@@ -23,15 +23,15 @@ class StatefulBigram(Bigram):
         )
 
     def start(self):
-        """Give the state after the start symbol, one row."""
+        """Return the state after the start symbol, one row."""
         return (torch.tensor([len(self.words)]),)
 
     def advance(self, state, tokens):
-        """Read one more word in every row."""
+        """Read one word more in every row."""
         return (torch.from_numpy(tokens),)
 
     def logprobs(self, state, rows, tokens):
-        """Give log-probabilities of words, each after the prefix in its row."""
+        """Return log-probabilities of words, each after the prefix in its row."""
         names = [*self.words, START]
         before = state[0].numpy()[rows]
         values = [self.logprob(names[b], names[t]) for b, t in zip(before, tokens, strict=True)]

@@ -1,8 +1,8 @@
-"""What tests compare with: oracles in the repository, and published data that may lie beside it.
+"""Data that tests compare with: oracles in the repository, and published data in `../shared/data`.
 
-No other module knows where data lie. What may be redistributed and is small lies in `oracles/`, whose README
-says what each file is. The rest is looked for in `../shared/data`; a test that needs it is skipped where it
-is missing, and its licence is the reason.
+No other module knows these paths. Small data that may be redistributed are in `oracles/`, whose README
+describes each file. Tests that need the other data are skipped if they are missing; their licences forbid
+redistribution.
 """
 
 from pathlib import Path
@@ -75,7 +75,7 @@ needs_text = _needs(TEXT, "CC BY-SA 4.0, too large for the repository, which has
 
 
 def real_weights(name: str) -> Path:
-    """Name the folder of transformers that `benchmarks/real_weights.py` saves a model in."""
+    """Return the transformers folder in which `benchmarks/real_weights.py` saves a model."""
     return cache_folder() / "real" / name
 
 

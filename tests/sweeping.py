@@ -1,4 +1,4 @@
-"""Sweeps of small models on a small suite, and what kills their workers in the middle."""
+"""Sweeps of small models on a small suite, and a way to kill their workers at work."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tseval.models.network import LanguageModel, Sizes
 from tseval.runs import read_run
 
 NOUNS = ["author", "chef", "guard", "pilot", "waiter", "farmer", "doctor", "judge"]
-# In every worker: shards of three sentences that take a while, and lines before and after each is saved.
+# Runs in every worker: slow shards of three sentences, and a log line before and after saving each.
 LEDGER = """
 import os, sys
 if "tseval.sweeps.worker" in sys.orig_argv:
@@ -78,7 +78,7 @@ class Sweeps:
         self.environment.pop("RAY_ADDRESS", None)
 
     def start(self, *arguments, **variables):
-        """Start a sweep as a user does."""
+        """Start a sweep as users do."""
         command = [sys.executable, "-m", "tseval", "sweep", *map(str, arguments)]
         return subprocess.Popen(
             command, cwd=self.place, env=self.environment | variables, start_new_session=True,
@@ -86,7 +86,7 @@ class Sweeps:
         )  # fmt: skip
 
     def sweep(self, *arguments, code=0, seconds=120, **variables):
-        """Sweep to the end; give what was said."""
+        """Run a sweep to its end; return its output."""
         with self.start(*arguments, **variables) as process:
             said, errors = process.communicate(timeout=seconds)
         assert process.returncode == code, errors
@@ -94,11 +94,11 @@ class Sweeps:
         return said + errors
 
     def saved(self):
-        """Give every shard said to be saved, in order: process, its parent, run, number, sentences."""
+        """Return every logged saved shard, in order: process, its parent, run, number, sentences."""
         return [line[1:] for line in self._lines() if line[0] == "saved"]
 
     def saved_unsaid(self):
-        """Count the shards that a worker saved, killed before it said so: nobody began them again."""
+        """Count shards that were saved but not logged, as the worker was killed; they never run again."""
         begun = {(run, i) for _, _, _, run, i, _ in self._lines()}
         return len(begun - {(run, i) for _, _, run, i, _ in self.saved()})
 
@@ -107,19 +107,19 @@ class Sweeps:
         return [line.split() for line in ledger.read_text().splitlines()] if ledger.exists() else []
 
     def saved_twice(self):
-        """Count the sentences that were scored again although they had been saved."""
+        """Count sentences that were saved and then scored again."""
         times = Counter((run, i, int(n)) for _, _, run, i, n in self.saved())
         return sum((count - 1) * n for (_, _, n), count in times.items())
 
     def sweep_under_fire(self, arguments, kills, parents=False, seed=0, **variables):
-        """Sweep while workers are killed, and begin again until all is done; give the number of kills.
+        """Run a sweep, kill workers, and repeat it until it is complete; return the number of kills.
 
         Args:
-            arguments: Of the command.
-            kills: How many workers are killed, each after a shard that is drawn.
-            parents: Whether to kill in turn what keeps a worker, where that is not the command itself.
-            seed: Of the draw.
-            variables: Of the environment.
+            arguments: Arguments of the command.
+            kills: Number of workers to kill, each after a randomly chosen shard.
+            parents: Whether every second kill is the worker's parent, unless that is the command itself.
+            seed: Seed of the random choices.
+            variables: More environment variables.
         """
         draw, killed = random.Random(seed), 0
         (self.place / "ledger").unlink(missing_ok=True)
@@ -149,7 +149,7 @@ class Sweeps:
 
 
 def skip_unless_ray_starts():
-    """Skip where a sandbox forbids what Ray does at its start, whoever asks: shared memory, ports."""
+    """Skip if a sandbox forbids what Ray needs at its start: shared memory, ports."""
     program = "import ray; ray.init('local', include_dashboard=False, object_store_memory=80 * 2**20)"
     started = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if started.returncode:
@@ -157,7 +157,7 @@ def skip_unless_ray_starts():
 
 
 def results_of(folder):
-    """Give what runs hold, but for what tells how often they were begun and how long they took."""
+    """Return the results of runs without durations and numbers of starts."""
     found = {}
     for name, content in files_below(folder).items():
         if name.startswith("sweep") or not Path(name).suffix:

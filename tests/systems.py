@@ -1,6 +1,6 @@
-"""What a test may need of the system it runs on; elsewhere it is skipped, and the mark says why.
+"""Requirements of tests for the operating system. On other systems a test is skipped, with the reason.
 
-The public CI runs the quick tests on Linux, macOS and Windows. No other module asks which system this is.
+The public CI runs the quick tests on Linux, macOS and Windows. No other module checks the system.
 """
 
 import os

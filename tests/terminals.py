@@ -1,4 +1,4 @@
-"""Commands on a terminal of their own."""
+"""Run commands on a pseudo-terminal."""
 
 import os
 import re
@@ -11,9 +11,9 @@ PASSING = re.compile(r"[^\r\n]* \.\.\. \d+ s\r| +\r")
 
 
 def on_a_terminal(*arguments, cwd, stdin=b"", width=0, said=False, **environment):
-    """Run a command on a terminal, of so many columns: give what it shows there, and the exit code.
+    """Run a command on a terminal with `width` columns; return what the terminal shows and the exit code.
 
-    What is said only while something takes long is left out, unless `said`.
+    Progress messages, which disappear at the end, are left out unless `said`.
     """
     import pty  # noqa: PLC0415 - lacking on Windows
     import termios  # noqa: PLC0415 - likewise
@@ -32,7 +32,7 @@ def on_a_terminal(*arguments, cwd, stdin=b"", width=0, said=False, **environment
     while select.select([ours], [], [], 120)[0]:
         try:
             shown += os.read(ours, 2**16)
-        except OSError:  # all who wrote there have gone
+        except OSError:  # all writers have closed the terminal
             break
     os.close(ours)
     text = shown.decode(errors="surrogateescape").replace("\r\n", "\n")
