@@ -83,7 +83,7 @@ def analyze_command() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChosenRuns:
-    """What the options of every analysis say."""
+    """The values of the options that all analyses share."""
 
     runs: tuple[str, ...]
     cases: tuple[str, ...]
@@ -121,7 +121,7 @@ class ChosenRuns:
         rated: bool = False,
         alike: bool = True,
     ) -> None:
-        """Analyse runs that have no groups, as `analyse_groups` does."""
+        """Analyse runs without groups, as `analyse_groups` does with groups."""
         self.analyse_groups(
             lambda opened, _: make(opened),
             None if panels is None else lambda opened, document, _: panels(opened, document),
@@ -141,11 +141,10 @@ class ChosenRuns:
         alike: bool = True,
         can_group: bool = True,
     ) -> None:
-        """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
+        """Analyse the runs, draw the panels into the files of `--figure`, and print or write the numbers.
 
-        Runs on several suites are analysed suite by suite. Panels are drawn in a look of
-        `tseval.report.looks`; `rated` are runs over ratings of sentences. Runs are `alike` if each has its
-        items as often as the others.
+        Runs on several suites are analysed suite by suite. `look` is a look of `tseval.report.looks`. `rated`
+        and `alike` are arguments of `tseval.report.opened.for_analysis`.
         """
         from tseval.report.figures import write_figure
         from tseval.report.suite_tables import tables_of
@@ -175,7 +174,7 @@ class ChosenRuns:
 
 
 def in_suite(panel: Panel, suite: str) -> Panel:
-    """Return a panel of a figure of several suites, with the suite in its title."""
+    """Return a panel with the suite in its title, for a figure of several suites."""
     return panel if suite in panel.title else replace(panel, title=f"{suite}: {panel.title}")
 
 
@@ -298,7 +297,7 @@ def robustness_command(texts: tuple[Path, ...], **options: Any) -> None:
     def make(opened: RunSet) -> Document:
         if not texts:
             return analyse_words(opened)
-        from tseval.training.corpus import count_words  # brings torch along
+        from tseval.training.corpus import count_words  # imports torch
 
         return analyse_words(opened, count_words(texts, lowercase=True))
 
@@ -333,7 +332,7 @@ def trajectory_command(over: Clock, **options: Any) -> None:
     trainings: list[Training] = []
 
     def make(opened: RunSet) -> Document:
-        trainings[:] = trainings_of_runs(opened, over)  # of one suite after the other
+        trainings[:] = trainings_of_runs(opened, over)  # those of one suite, until the next call
         return rises(opened, trainings, over)
 
     ChosenRuns(**options).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
@@ -354,7 +353,7 @@ def context_command(**options: Any) -> None:
     contexts: list[InContext] = []
 
     def make(opened: RunSet) -> Document:
-        contexts[:] = find_contexts(opened)  # of one suite after the other
+        contexts[:] = find_contexts(opened)  # those of one suite, until the next call
         return by_context(opened, contexts)
 
     ChosenRuns(**options).analyse(make, lambda *_: context_panels(contexts), TRAJECTORIES, alike=False)

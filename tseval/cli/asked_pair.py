@@ -1,4 +1,4 @@
-"""What `tseval pair` prints of a model that only answers: its answers in both orders."""
+"""Output of `tseval pair` for a model that only answers questions: its answers in both orders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = ("first", "second", "answer", "chosen", "logprob_1", "logprob_2")
 
 
 def print_answers(model: AnswerModel, good: str, bad: str, form: str) -> None:
-    """Ask which of two sentences is better, in both orders; print the answers and what follows."""
+    """Ask in both orders which of two sentences is better, and print the answers and the result."""
     from tseval.questions.answers import read_answer
     from tseval.scoring.surprisal import written_rows
 
@@ -39,7 +39,7 @@ def print_answers(model: AnswerModel, good: str, bad: str, form: str) -> None:
 
 
 def _shown(answer: Answer) -> str:
-    """Return an answer for readers, with the probabilities of 1 and 2 where the model gives them."""
+    """Return an answer as text, with the probabilities of 1 and 2 if the model gives them."""
     from math import exp
 
     text = f"the answer {plain(answer.text)!r}"
@@ -52,7 +52,10 @@ def _shown(answer: Answer) -> str:
 
 
 def _verdict(names: list[str | None]) -> str:
-    """Return what follows from the sentences that were chosen in both orders, by the rule of a run."""
+    """Return a line that says which sentence is preferred, by the rule of a run.
+
+    `names` has the sentence that was chosen in each order: good, bad or None.
+    """
     first, second = names
     if first is None or second is None:
         return "no answer: the model must answer 1 or 2 in both orders"

@@ -1,4 +1,4 @@
-"""The file in which a command saves a checkpoint."""
+"""Check the path to which a command saves a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKPOINT_ENDINGS = (".pt", ".safetensors")
 
 
 def check_new(checkpoint: Path) -> None:
-    """Refuse to write a checkpoint under another kind of name, or over a file."""
+    """Refuse a path that does not end like a checkpoint, or that exists already."""
     if checkpoint.suffix not in CHECKPOINT_ENDINGS:
         raise ModelError(
             f"{checkpoint}: a checkpoint cannot have this name. Choose a name that ends in .pt or "

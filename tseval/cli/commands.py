@@ -1,7 +1,7 @@
-"""All commands: the module of each, its line in the help, and the purpose under which the help lists it."""
+"""All commands: their modules, their one-line help texts, and the purposes under which they are listed."""
 
-# Command name to (module below tseval.cli, one-line help). The help stands here so that listing
-# the commands imports none of them; a test compares it with each command's own.
+# Command name to (module in tseval.cli, one-line help). The help texts are here so that a list of the
+# commands imports none of them. A test compares each text with that of its command.
 COMMANDS = {
     "run": ("run", "Score a model on a suite, save the results as a run, and print the table of accuracies."),
     "sweep": ("sweep", "Score many models on many suites, in parallel."),

@@ -1,4 +1,4 @@
-"""`tseval completion`: the script by which a shell completes commands and names."""
+"""`tseval completion`: print the script with which a shell completes commands and names."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def completion_command(shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None
-    if shell == "bash":  # would take bundled:lstm for three words
+    if shell == "bash":  # bash splits bundled:lstm into three words
         click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}")
     script = kind(tseval, {}, "tseval", COMPLETION_VARIABLE).source()
-    # As click has them, zsh drops the name of "any file", which is empty, and fish cuts help at a comma.
+    # With click's scripts, zsh drops the empty name that stands for any file, and fish cuts help at a comma.
     script = script.replace("descr in ${response}", 'descr in "${response[@]}"')
     click.echo(script.replace('string split ","', 'string split --max 1 ","'))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tseval.models.checkpoint import Checkpoint, PackedType
 
 
-_COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and words at a time
+_COLUMNS, _WINDOW = 32, 35  # batch size and window length (words) for the validation text
 
 
 @click.command(cls=Command)
@@ -74,7 +74,7 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
 
     if is_foreign(old):
         return open_state(old, arguments if vocab is None else {**arguments, "vocab": str(vocab)})
-    read = load_checkpoint(old)  # says what is wrong with the file, if anything is
+    read = load_checkpoint(old)  # raises an error that says what is wrong with the file
     if vocab is not None or arguments:
         raise ModelError(
             f"{old}: this file is already a tseval checkpoint, which contains its own vocabulary. Leave "
@@ -84,7 +84,7 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
 
 
 def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> float | None:
-    """Measure what will be on disk, or keep the perplexity of a checkpoint whose numbers stay."""
+    """Return the perplexity of the stored model on `valid`, or the old one if its numbers do not change."""
     from tseval.models.checkpoint import fingerprint, stored_weights
     from tseval.models.network import LanguageModel
     from tseval.training.corpus import Columns, columns, encode_text

@@ -1,4 +1,4 @@
-"""Runs that decide few items or none: the warning of a command, and --require-coverage."""
+"""The warning about runs that decide no item, and the option --require-coverage."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ REQUIRE_COVERAGE = click.option(
 
 
 def warn_if_undecided(manifest: Manifest, suite: str, model: str) -> None:
-    """Warn of a run in which no item is decidable: it measures nothing.
+    """Print a warning if a run decides no item, because such a run measures nothing.
 
     Args:
-        manifest: The run's.
-        suite: The suite, and
-        model: the model, as the user named them: a file is opened by its path, not by the name of its suite.
+        manifest: The manifest of the run.
+        suite: The suite as the user named it. A file is opened by its path, not by the name of its suite.
+        model: The model as the user named it.
     """
     counts = manifest.counts
     if counts.contrasts and counts.undecidable == counts.contrasts:
@@ -41,10 +41,10 @@ def warn_if_undecided(manifest: Manifest, suite: str, model: str) -> None:
 
 
 def exit_if_undecided(manifests: Iterable[Manifest], least: float | None) -> None:
-    """Exit with code 1 if a run decides less than a share of its contrasts, and name each such run.
+    """Exit with code 1 if a run decides less than the share `least` of its contrasts; name each such run.
 
     Raises:
-        Exit: There is such a run.
+        Exit: At least one run decides less.
     """
     if least is None:
         return

@@ -1,4 +1,4 @@
-"""The learning curves of a model, drawn beside its checkpoint."""
+"""Draw the learning curves of a model into files next to its checkpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw_curves(out: Path, console: Console) -> None:
-    """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
+    """Draw the curves of a model next to it. An error is printed and does not stop the training command."""
     try:
         with busy("drawing", console.quiet):
             write_curves_figure([read_curves(curves_path(out))], figures_of(out))

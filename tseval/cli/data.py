@@ -213,7 +213,7 @@ def pairs_command(
 
 
 def _list_phenomena(files: Sequence[Path], strict: bool, quiet: bool) -> None:
-    """Print how many pairs each phenomenon has, of how many words, and why the others make none."""
+    """Print for each phenomenon how many words match, how many pairs it has, and why words are left out."""
     from tabulate import tabulate
 
     from tseval.suites.agreement import treebank_pairs
@@ -234,7 +234,7 @@ def _list_phenomena(files: Sequence[Path], strict: bool, quiet: bool) -> None:
 def _wanted_phenomena(
     request: str | None, named: Sequence[str], change: str | None, controller: str | None
 ) -> list[Phenomenon]:
-    """Open what is looked for: by names, from a file, or as it was typed."""
+    """Return the phenomena to search for: by name, from a file, or from the text of --request."""
     from pathlib import Path
 
     from tseval.formats import read_text

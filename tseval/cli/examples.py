@@ -1,4 +1,4 @@
-"""Examples of every command, as its help shows them; a test runs each."""
+"""The examples in the help of every command. A test runs each example."""
 
 from __future__ import annotations
 
@@ -214,5 +214,5 @@ tseval completion fish > ~/.config/fish/completions/tseval.fish""",
 
 
 def examples_of(names: Sequence[str]) -> list[str]:
-    """Return the lines of examples of a command, such as ("board", "add")."""
+    """Return the example lines of a command, which is given by its words, such as ("board", "add")."""
     return EXAMPLES.get(" ".join(names), "").splitlines()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tseval.items import Case
 
 
-_LONG = 200_000  # items, from which on a bar is worth showing
+_LONG = 200_000  # smallest number of items for which a progress bar is shown
 
 
 @click.command(cls=Command, help="Print the items of a suite, or write them to a file.")
@@ -88,7 +88,7 @@ def expand_command(
         click.echo(f"{suite}: {note}", err=True)
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
-    screen = sys.stdout  # a bar would put itself before it
+    screen = sys.stdout  # a progress bar replaces sys.stdout later
     if output is not None:
         write_output(output, lambda out: write_items(blocks, format_, out, header))
     elif screen.isatty():
@@ -99,7 +99,7 @@ def expand_command(
 
 
 class _Decoded:
-    """Bytes of a file, written to a screen as text: a bar above it is moved out of the way then."""
+    """A binary file that writes to a terminal as text, so that control characters are escaped there."""
 
     def __init__(self, screen: TextIO) -> None:
         self._screen = screen

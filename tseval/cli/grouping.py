@@ -30,7 +30,7 @@ GROUP_OPTIONS = take_all([
 
 
 def read_groups(arguments: Sequence[str], *, group: bool, group_by: str | None) -> tuple[list[str], Grouping]:
-    """Return the names of runs and boards without groups, and what the user says about groups."""
+    """Split GROUP=RUN arguments: return the names of runs and boards, and how the user groups them."""
     from tseval.boards.named_groups import split_groups
     from tseval.report.groups import Grouping, check_pattern
 
@@ -45,9 +45,9 @@ def read_groups(arguments: Sequence[str], *, group: bool, group_by: str | None) 
 
 
 def grouped(opened: RunSet, grouping: Grouping) -> tuple[RunSet, Mapping[str, Sequence[str]]]:
-    """Return runs over one suite with their groups.
+    """Return the runs on one suite, and the names of the runs in each group.
 
-    Of groups that may join different conditions, a warning is printed and stands first among the notes.
+    If groups may join different conditions, a warning is printed and becomes the first note.
     """
     groups = grouping.of(opened)
     if groups.warning is not None:

@@ -1,4 +1,4 @@
-"""Commands and groups of commands: examples first, listed by purpose, imported when they are used."""
+"""Classes for commands and groups: help with examples, commands listed by purpose and imported on use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 
-# Long spellings of earlier versions. They work until the next one, with a line of advice.
+# Long options that have a new name. The old name works until the next version, and prints a message.
 RENAMED = {"--output": "--out"}
 
 
@@ -41,10 +41,10 @@ def _write_examples(context: click.Context, formatter: click.HelpFormatter) -> N
 
 
 class Group(click.Group):
-    """A group that shows examples, and lists its commands by what a person wants to do.
+    """A group whose help shows examples, and lists the commands by purpose.
 
     Args:
-        summaries: Command to (module below tseval.cli, one-line help), of commands that are imported when
+        summaries: Command name to (module in tseval.cli, one-line help), for commands that are imported when
             they are used.
     """
 
@@ -66,7 +66,7 @@ class Group(click.Group):
         return [name for names in self.purposes.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, imported if need be. An unknown name is refused with the nearest one."""
+        """Return a command, and import it if needed. The error for an unknown name suggests a known one."""
         if cmd_name in self.summaries:
             module = import_module(f"tseval.cli.{self.summaries[cmd_name][0]}")
             command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
@@ -80,7 +80,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant, and its arguments in the spelling of today."""
+        """Return the name of a command, the command and its arguments, with old option names replaced."""
         name, command, words = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
             known = {option for parameter in command.params for option in parameter.opts}
@@ -106,14 +106,14 @@ class Group(click.Group):
                 formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Offer the commands without importing them."""
+        """Return the completions of a command name, without importing the commands."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self._summary(ctx, name)) for name in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
 
 def _current_spelling(word: str, known: Collection[str]) -> str:
-    """Return a word of the command line as options are spelt today, and say so."""
+    """Return a word of the command line; if it is an old option name, replace it and print a message."""
     option, equals, value = word.partition("=")
     today = RENAMED.get(option)
     if today not in known or option in known:

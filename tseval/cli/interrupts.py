@@ -1,4 +1,4 @@
-"""What a command says when it is stopped."""
+"""Handle the signals that stop a command, and print how to continue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def ended_in_order(out: Path) -> Iterator[None]:
-    """Let SIGTERM and a closed terminal do what Ctrl-C does, and say how to go on."""
+    """Treat SIGTERM and a closed terminal like Ctrl-C, and print how to continue."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Under nohup a closed terminal is to be ignored.
+    # Under nohup, SIGHUP must stay ignored.
     before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
     try:
         yield

@@ -1,4 +1,4 @@
-"""The options that choose a model, and the model that they open."""
+"""Options that choose a model, and functions that open the chosen model."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ PARALLEL = click.option(
     help="Number of requests at the same time to prompt:URL (default: 8).",
 )
 asked_options = take_all([PROMPT, PARALLEL])
-ASKED = "prompt:"  # beginning of the names of models that are asked
+ASKED = "prompt:"  # prefix of the names of prompt models
 
 
 def with_prompt(
     specs: Sequence[str], arguments: dict[str, str], prompt: str | None, parallel: int | None
 ) -> dict[str, str]:
-    """Return the arguments of a model with the values of --prompt and --parallel among them.
+    """Add the values of --prompt and --parallel to the arguments of a model.
 
-    A key is refused here, before any file could hold it.
+    For a model on a server, an API key among the arguments is refused before it could get into a file.
     """
     asked = [spec for spec in specs if spec.startswith(ASKED)]
     given = {"prompt": prompt, "parallel": None if parallel is None else str(parallel)}
@@ -92,7 +92,7 @@ def open_chosen(
     prompt: str | None = None,
     parallel: int | None = None,
 ) -> Model:
-    """Open the model that was named, and say so where it takes long; brings torch along."""
+    """Open the chosen model, with a message if this takes long. Imports torch."""
     arguments = with_precision(with_prompt([spec], read_arguments(model_args), prompt, parallel), precision)
     with busy(f"opening {spec}", quiet):
         from tseval.adapters import open_model
@@ -100,7 +100,7 @@ def open_chosen(
         model = open_model(spec, arguments, device)
     if not quiet and (reading := model.card.details.get("reading")):
         click.echo(f"{spec}: {reading}", err=True)
-    # An adapter from outside may overlook what it does not know.
+    # An adapter of another package may ignore an argument that it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(
             f"--precision {precision}: {model.card.name} cannot compute in this precision. Leave out "
@@ -110,7 +110,7 @@ def open_chosen(
 
 
 def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
-    """Return the arguments of a model with the value of --precision among them."""
+    """Add the value of --precision to the arguments of a model."""
     if precision == "float32":
         return arguments
     if (other := arguments.get("precision", precision)) != precision:
@@ -122,15 +122,16 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
 
 
 def say_warnings(model: Model) -> None:
-    """Print the warnings of a model on standard error, where no manifest keeps them."""
+    """Print the warnings of a model on standard error, for commands that write no manifest."""
     for warning in getattr(model, "warnings", ()):
         click.echo(f"warning: {warning}", err=True)
 
 
 def read_arguments(text: str) -> dict[str, str]:
-    """Read `key=value,...`; what has no `=` goes on with the value before it, as in `vocab_from=a,b`.
+    """Read `key=value,...`. A part without `=` continues the value before it, as in `vocab_from=a,b`.
 
-    So does what makes the path of a file or folder with it: paths may hold commas and equals signs.
+    A part also continues the value before it if both together are the path of an existing file or folder,
+    because paths may contain commas and equals signs.
     """
     arguments: dict[str, str] = {}
     parts = text.rstrip(",").split(",") if text.rstrip(",") else []
@@ -153,11 +154,11 @@ def read_arguments(text: str) -> dict[str, str]:
     return arguments
 
 
-LONGEST_PATH, MOST_COMMAS = 4_096, 16  # characters of a path; commas in it
+LONGEST_PATH, MOST_COMMAS = 4_096, 16  # largest numbers of characters and of commas in a path
 
 
 def _end_of_path(value: str | None, parts: Sequence[str], start: int) -> int:
-    """Return the part up to which a value goes on as a path that exists; the start if it is none."""
+    """Return the end of the parts that continue a value to an existing path, or `start` if none do."""
     if value is None or len(value) > LONGEST_PATH:
         return start
     for end in range(min(len(parts), start + MOST_COMMAS), start, -1):

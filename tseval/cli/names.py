@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Name(click.ParamType[str]):
-    """The name of something that is here, or a path, which a shell completes."""
+    """The click type of a known name or a path, which a shell completes."""
 
     name = "text"
 
@@ -29,22 +29,21 @@ class Name(click.ParamType[str]):
         self.known, self.example = known, example
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
-        """Return an example of how to write one."""
+        """Return an example of the missing argument."""
         return self.example or None
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer what is here; where nothing is, the shell offers files."""
+        """Return the known names that begin like the typed text, and an entry that offers files."""
         names = sorted(name for name in found_in_time(self.known(ctx)) if name.startswith(incomplete))
         return [
             CompletionItem(incomplete, type="file"),
             *map(CompletionItem, names),
-        ]  # bash: files first, else alone
+        ]  # in bash, the entry for files removes all entries before it
 
 
-# What a shell is offered is found by names and texts of files alone: whoever presses a key does not wait for
-# libraries.
+# Completion reads only names and texts of files, so that a user who presses Tab does not wait for imports.
 PACKAGE = Path(__file__).parents[1]
 SCHEMES = ("hf:", "lm-eval:", "mlm:", "ngram:", "oracle:", "seq2seq:")
 COMPLETION_SECONDS = 0.2
@@ -52,9 +51,9 @@ _MOST_READ = 1 << 16  # bytes of one file
 
 
 def found_in_time(names: Iterable[str]) -> set[str]:
-    """Return the names that are found while a user waits; nothing is said of what goes wrong meanwhile.
+    """Return the names that are available within COMPLETION_SECONDS; errors are ignored.
 
-    The folder may be a stranger's: with a pipe for a grammar, or a million files.
+    The folder may contain anything, such as a pipe in place of a grammar, or a million files.
     """
     from threading import Thread
 
@@ -97,7 +96,7 @@ def _suites_here(_: click.Context) -> Iterator[str]:
 
 
 def _files_of_suites(ctx: click.Context) -> Iterator[Path]:
-    """Yield the grammars and data of suites: those that the line names, or whose runs, or the default."""
+    """Yield the grammar and data files of suites: those of the line, of its runs, and the default suites."""
     for word in (*split_arg_string(os.environ.get("COMP_WORDS", "")), *(ctx.params.get("suites") or ())):
         named = [word]
         with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
-# Names as `tseval.questions.SCORES`, `tseval.questions.unknown.UNKNOWN_RULES`, `tseval.report.FORMATS` and
-# `tseval.runs.CLOCKS` have them, which take too long to import while a shell completes a line; a test
-# compares them.
+# The names in `tseval.questions.SCORES`, `tseval.questions.unknown.UNKNOWN_RULES`, `tseval.report.FORMATS`
+# and `tseval.runs.CLOCKS`. Those modules take too long to import while a shell completes a line. A test
+# compares the names.
 SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean", "inflection",
                             "prompt"])  # fmt: skip
 MASS_OPTION = click.option(
@@ -45,7 +45,7 @@ JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Print JSON
 
 
 def output_option(content: str, pronoun: str = "them") -> Callable[[Function], Function]:
-    """Return the option `-o`: the file in which to write some content, which is printed without it."""
+    """Return the option `-o`: the file in which to write the content (default: print it)."""
     return click.option("-o", "--out", "output", type=FILE, metavar="FILE",
                         help=f"File in which to write {content} (default: print {pronoun}).")  # fmt: skip
 
@@ -93,7 +93,7 @@ CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default
 
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
-    """Return the option --text: the form in which sentences are read, or written out."""
+    """Return the option --text: the form in which sentences are read or written."""
     examples = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
     auto = ["auto (the form in its training)"] if "auto" in forms else []
     names = click.Choice([*forms, *(form.partition(" ")[0] for form in examples)])
@@ -114,12 +114,12 @@ QUIET = click.option("--quiet", is_flag=True, help="Print only errors.")
 
 
 def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
-    """Return one decorator for many options; help shows them in this order."""
+    """Join options into one decorator. The help lists the options in this order."""
     return lambda function: reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
 def _listed(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of lists such as `A,B`, one by one.
+    """Split lists such as `A,B` into names.
 
     >>> _listed(["number,distance", "attractor"])
     ('number', 'distance', 'attractor')
@@ -157,7 +157,7 @@ class FiniteRange(click.FloatRange):
     """A finite number between limits."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read the number; NaN and infinity compare in no useful way and are refused."""
+        """Read the number. NaN and infinity are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number. Write a number such as 0.5.", param, ctx)
@@ -170,7 +170,7 @@ class Share(click.ParamType[float]):
     name = "SHARE"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a share; 1 for all."""
+        """Read a share. The word `all` is 1."""
         if isinstance(value, float):
             return value
         text = str(value)

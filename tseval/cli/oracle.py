@@ -79,7 +79,7 @@ def _table(steps: Iterable[Step], k: int) -> str:
 
 
 def _show_follows(follows: dict[str, float], k: int) -> str:
-    """Return the text of probabilities; the opening brackets, which have the same, stand together."""
+    """Return the probabilities as text. The opening brackets share an entry: they are equally probable."""
     opening = [name for name in follows if name.startswith("(")]
     others = [f"{name} {mass:.3f}" for name, mass in follows.items() if name not in opening]
     if not opening:

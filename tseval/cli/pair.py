@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class _Sentences(Command):
-    """A command whose arguments are sentences: one that begins with a dash, `- the author`, is no option."""
+    """A command whose arguments are sentences, which may begin with a dash, such as `- the author`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Mark them: an option has no space before its value."""
+        """Mark sentences that begin with a dash. Unlike them, an option has no space before its value."""
         marked = [
             f"{_NO_OPTION}{arg}" if arg.startswith("-") and " " in arg.partition("=")[0] else arg
             for arg in args
@@ -79,7 +79,7 @@ def pair_command(
         say_warnings(model)
         return
     with busy(f"asking {model.card.name}"):
-        if isinstance(model, TotalModel):  # one number a sentence, and none of a token
+        if isinstance(model, TotalModel):  # one score for each sentence, none for tokens
             totals = model.sentence_logprobs([good, bad])
             tokens = [
                 [Token(0, typed, typed, 0.0 - total)]
@@ -98,7 +98,7 @@ def pair_command(
 
 
 def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> str:
-    """Return a text that says which is preferred, by the rule of a run: strictly more probable."""
+    """Return a line that says which sentence is preferred: the strictly more probable one, as in a run."""
     from tseval.questions.unknown import unshared
     from tseval.scoring.surprisal import unknown_words
 

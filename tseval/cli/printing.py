@@ -1,4 +1,4 @@
-"""What commands print: documents and tables, on a terminal within its width."""
+"""Print documents and tables, which fit into the width of a terminal."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from tseval.report.writers.terminal import Screen
 
 
-ALL_NOTES = f"{__name__}.notes"  # among the same: whether all notes of a table are printed
-WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures are shown to their end
+# Keys of click's `Context.meta`:
+ALL_NOTES = f"{__name__}.notes"  # whether all notes of a table are printed
+WHOLE = f"{__name__}.whole"  # whether complete signatures are printed
 
-_WARNED = f"{__name__}.warned"  # among the same: what was printed on standard error
+_WARNED = f"{__name__}.warned"  # the lines that `warn_once` has printed
 
 
 def screen_of(stream: TextIO) -> Screen | None:
-    """Return what a terminal can show; None for a stream that is none, or does not say its width."""
+    """Return the width and the abilities of a terminal, or None if the stream has no known width."""
     from tseval.report.writers.terminal import Screen
 
     if (width := width_of(stream)) is None:
@@ -42,14 +43,14 @@ def screen_of(stream: TextIO) -> Screen | None:
 def print_table(
     rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str] | None = None
 ) -> None:
-    """Print a list, on a terminal within its width."""
+    """Print rows as a table, which fits into the width of a terminal."""
     from tseval.report.writers.terminal import fitted
 
     click.echo(fitted(rows, headings, align or ["left"] * len(headings), width_of(sys.stdout)))
 
 
 def print_hanging(text: str, indent: int) -> None:
-    """Print lines, on a terminal within its width; what is broken off stands under the last column."""
+    """Print lines. On a terminal, long lines are broken, and their rest is indented (by `indent` at most)."""
     from textwrap import fill
 
     if (width := width_of(sys.stdout)) is not None:
@@ -62,7 +63,7 @@ def print_hanging(text: str, indent: int) -> None:
 
 
 def warn_once(message: str) -> None:
-    """Print a line on standard error, unless the command has printed it already, as of another suite."""
+    """Print a line on standard error, unless the command has printed it already (for another suite)."""
     printed = click.get_current_context().meta.setdefault(_WARNED, set())
     if message not in printed:
         printed.add(message)
@@ -72,10 +73,10 @@ def warn_once(message: str) -> None:
 def print_or_write(
     content: Document | Table | SuiteTables, form: Format = "md", output: Path | None = None
 ) -> list[str]:
-    """Print a document, as a terminal can show it unless a format is chosen; or write a file.
+    """Print a document, or write it to a file. Without a chosen format, a terminal gets a fitted table.
 
     Returns:
-        The notes that are printed; none for a file.
+        The notes that were printed; none if a file was written.
     """
     from tseval.files import write_text
     from tseval.report import render
@@ -93,7 +94,7 @@ def print_or_write(
         if screen is None:
             click.echo(text, nl=False)
         else:
-            print(text, end="", file=drawable(sys.stdout), flush=True)  # all text in it has been made plain
+            print(text, end="", file=drawable(sys.stdout), flush=True)  # control characters are escaped
         return printed_notes(content, few_notes=few_notes)
     if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
         raise RunError(

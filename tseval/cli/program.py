@@ -1,4 +1,4 @@
-"""The program `tseval`: the group of all commands, and what becomes of errors."""
+"""The program `tseval`: the group of all commands, and the messages and exit codes of errors."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tseval.cli.groups import Group
 from tseval.cli.terminal import open_streams
 from tseval.errors import TsevalError, shortened
 
-COMPLETION_VARIABLE = "_TSEVAL_COMPLETE"  # by which a shell asks what may stand on a line
+COMPLETION_VARIABLE = "_TSEVAL_COMPLETE"  # set by a shell that asks for completions
 
-# How often a thread of torch looks for work before it sleeps. By default it looks 300,000 times, and keeps a
-# core busy that other programs could use: beside one, Marvin & Linzen (2018) took nearly half as long again.
+# How often a thread of torch looks for work before it sleeps. The default, 300,000 times, keeps a core busy
+# that other programs could use. Next to such a program, Marvin & Linzen (2018) took nearly 50% longer.
 SPINS = "3000"
 
 
 class Root(Group):
-    """All commands; says at the end where the pages are that messages name."""
+    """The group of all commands. Its help ends with the address of the documentation."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; `suite` is the same as `suites`."""
         return super().get_command(ctx, "suites" if cmd_name == "suite" else cmd_name)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Return the address of the project."""
+        """Write the address of the documentation."""
         urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
         formatter.write_paragraph()
         formatter.write_text(f"Documentation, such as docs/adapters.md: {urls['Homepage']}")
@@ -51,8 +51,8 @@ def main() -> None:
 
     Exit codes: 0 success, 1 a check failed, 2 bad input or usage, 130 interrupted.
     """
-    # Modules stay until the end. Made as often as usual, the search for garbage among the half a million
-    # objects of torch would take as long as a third of its import.
+    # The objects of modules live until the end. With the default thresholds, the garbage collector would
+    # search the half a million objects of torch so often that it takes a third of the time of the import.
     gc.set_threshold(200_000, 50, 100)
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)  # read when torch is imported
@@ -60,14 +60,14 @@ def main() -> None:
     if instruction := os.environ.get(COMPLETION_VARIABLE):
         sys.exit(_complete(instruction))
     try:
-        # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
+        # Not `tseval.main`: it would exit with code 1 if the reader of a pipe has closed it.
         with tseval.make_context("tseval", sys.argv[1:]) as context:
             tseval.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
-        error.show()  # the list of commands, which is as long as it is
+        error.show()  # the list of commands, which is not shortened
         sys.exit(2)
     except click.ClickException as error:
         message = io.StringIO()
@@ -78,7 +78,7 @@ def main() -> None:
     except TsevalError as error:
         _fail(str(error), 2)
     except BrokenPipeError:
-        _close_quietly()  # the reader (`| head`) has gone: nothing is wrong
+        _close_quietly()  # the reader (`| head`) has closed the pipe, which is no error
         sys.exit(0)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
@@ -91,26 +91,26 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 130)
     finally:
-        gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
+        gc.freeze()  # saves the last garbage collection at exit
 
 
 def _complete(instruction: str) -> int:
-    """Answer a shell, which has no place for messages."""
+    """Answer a shell that asks for completions. Errors are not printed."""
     try:
         return shell_complete(tseval, {}, "tseval", COMPLETION_VARIABLE, instruction)
-    except Exception:  # whatever is wrong with a line or a folder
+    except Exception:  # any error of the line or of a folder
         return 1
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    with suppress(OSError):  # nobody may be listening
+    with suppress(OSError):  # standard error may be closed
         click.echo(f"tseval: {shortened(message)}", err=True)
     _close_quietly()
     sys.exit(code)
 
 
 def _close_quietly() -> None:
-    """Point streams that cannot be written away: Python would fail once more, flushing them at exit."""
+    """Redirect closed streams to os.devnull. Otherwise, Python fails again when it flushes them at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

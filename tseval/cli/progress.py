@@ -1,4 +1,4 @@
-"""How far a command is, on a terminal: bars, clocks, and the units of a sweep."""
+"""Progress of a command on a terminal: bars, clocks, and the units of a sweep."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def open_console(quiet: bool = False) -> Console:
-    """Yield standard error as rich draws on it, which spells out texts but not what rich itself means."""
+    """Return a console of rich on standard error. It escapes control characters in texts."""
     import rich.console
 
     class Spelling(rich.console.Console):
@@ -40,9 +40,9 @@ def open_console(quiet: bool = False) -> Console:
 
 @contextmanager
 def progress_bar(title: str, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
-    """Draw a progress bar on a terminal; elsewhere, and when quiet, nothing.
+    """Draw a progress bar on a terminal. Without a terminal, or if `quiet`, draw nothing and yield None.
 
-    The bar moves, and its clock runs, also before the first step and after the last.
+    The bar moves and its clock runs also before the first step and after the last step.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -50,7 +50,7 @@ def progress_bar(title: str, quiet: bool = False) -> Iterator[Callable[[int, int
     from rich import progress
 
     columns = (
-        progress.TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
+        progress.TextColumn("{task.description}", markup=False),  # brackets in names are no markup
         progress.BarColumn(), progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(), progress.TimeRemainingColumn(),
     )  # fmt: skip
@@ -61,9 +61,10 @@ def progress_bar(title: str, quiet: bool = False) -> Iterator[Callable[[int, int
 
 @contextmanager
 def busy(doing: str, quiet: bool = False) -> Iterator[None]:
-    """Say on a terminal what takes more than a second, and for how long; elsewhere, and when quiet, nothing.
+    """Show on a terminal what the command is doing and its seconds, if it takes more than one second.
 
-    For what does not say how far it is. Nothing else is written to the terminal meanwhile; the line goes.
+    Without a terminal, or if `quiet`, nothing is shown. The line is removed at the end. The code inside must
+    not write to the terminal.
     """
     if quiet or not sys.stderr.isatty():
         yield
@@ -79,7 +80,7 @@ def busy(doing: str, quiet: bool = False) -> Iterator[None]:
 
 
 def _count_seconds(doing: str, done: Event) -> None:
-    """Write a line that stays one line, once a second; the cursor waits at its beginning."""
+    """Write the line again every second, cut to the width, and leave the cursor at its beginning."""
     stream, width, started = drawable(sys.stderr), width_of(sys.stderr) or 80, time.monotonic()
     line = ""
     while not done.wait(1.0):
@@ -95,7 +96,7 @@ MOST_ROWS = 20
 
 @contextmanager
 def watching(quiet: bool, say: Callable[[UnitState], str]) -> Iterator[Watcher]:
-    """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere."""
+    """Show the stage of each unit: a table that changes on a terminal, a line for each change elsewhere."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -109,7 +110,7 @@ def watching(quiet: bool, say: Callable[[UnitState], str]) -> Iterator[Watcher]:
 
 
 def _picture(states: Sequence[UnitState], say: Callable[[UnitState], str]) -> RichTable:
-    """Draw a line for each unit; where there are many, for those that are not waiting or done."""
+    """Return a table with a row for each unit. If there are many, leave out those that wait or are done."""
     from rich.table import Table
     from rich.text import Text
 
@@ -130,7 +131,7 @@ def _picture(states: Sequence[UnitState], say: Callable[[UnitState], str]) -> Ri
 def _say_changes(
     states: Sequence[UnitState], stages: dict[str, str], say: Callable[[UnitState], str]
 ) -> None:
-    """Say which units have come to another stage than they were at, and note it."""
+    """Print each unit whose stage has changed, and store its new stage in `stages`."""
     for state in states:
         name, stage = state.unit.name, state.record.stage
         if stages.get(name, "waiting") != stage and not state.was_done:
@@ -140,7 +141,7 @@ def _say_changes(
 
 
 def counts_of(states: Sequence[UnitState]) -> str:
-    """Return a text that says how many units are at which stage."""
+    """Return a text with the number of units at each stage."""
     stages = [state.record.stage for state in states]
     order = ("done", "failed", "training", "scoring", "waiting")
     parts = [f"{stages.count(stage):,} {stage}" for stage in order if stage in stages]
@@ -148,7 +149,7 @@ def counts_of(states: Sequence[UnitState]) -> str:
 
 
 def say_progress(state: UnitState) -> str:
-    """Return how far the scoring of a unit is, or how many sentences it has and how fast they were scored."""
+    """Return the progress of a unit, or the number of its sentences and their speed if it is done."""
     record = state.record
     if record.stage == "scoring" and record.of:
         return f"{record.done:,} of {record.of:,} sentences ({record.done / record.of:.0%})"

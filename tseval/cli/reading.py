@@ -1,4 +1,4 @@
-"""What a model reads of some items of a suite, token by token, for the eye."""
+"""Show how a model reads some items of a suite, token by token."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ITEMS = 10
 def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]:
     """Yield lines that show how a model reads ten items of each suite.
 
-    A space parts words, and `|` the pieces of a word; words that it does not know stand in `<unk: ...>`.
-    Behind each sentence stands its surprisal.
+    Spaces separate words, and `|` separates the pieces of a word. Unknown words are shown as `<unk: ...>`.
+    The surprisal follows each sentence.
     """
     from tseval.evaluation import as_read, refuse_cut_words
     from tseval.questions.unknown import Unknown
@@ -60,7 +60,7 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
 
 
 def _some_items(suite: Suite) -> list[tuple[str, int, str, str]]:
-    """Return case, item, label and sentence of ten items, of each case in turn."""
+    """Return (case, item, label, sentence) for ten items, which are taken from the cases in turn."""
     items = [(case, position) for position in range(ITEMS) for case in suite.cases if position < case.n_items]
     order = {case.name: number for number, case in enumerate(suite.cases)}
     chosen = sorted(items[:ITEMS], key=lambda item: (order[item[0].name], item[1]))
@@ -78,7 +78,7 @@ def _some_items(suite: Suite) -> list[tuple[str, int, str, str]]:
 
 
 def _spelt(tokens: Sequence[Token], unknown: Unknown, missing: dict[str, None]) -> str:
-    """Spell the tokens: a space parts words, `|` parts the pieces of a word."""
+    """Return the tokens as text, with `|` between the pieces of a word; add unknown words to `missing`."""
     words: dict[int, list[str]] = {}
     for token in tokens:
         word = without_boundaries(token.text)

@@ -109,7 +109,7 @@ def run_command(
         _in_contexts(suite, name, requests, reading, quiet)
         for suite, name in zip(loaded, suites, strict=True)
     ]
-    # Adapters bring torch along; unknown suites and features are told without waiting for it.
+    # Adapters import torch. Unknown suites and features are reported before this slow import.
     model = open_chosen(spec, model_args, device, precision, quiet, prompt, parallel)
     opened = how_opened(spec, with_precision(read_arguments(model_args), precision))
     if too_long == "refuse":
@@ -167,7 +167,7 @@ def _print_left_out(suites: Sequence[Suite]) -> None:
 def _in_contexts(
     suite: Suite, name: str, requests: Sequence[ContextRequest], reading: Mapping[str, Any], quiet: bool
 ) -> dict[str, Suite]:
-    """Put a suite into the contexts of each length, by the name of a folder for the run."""
+    """Return the suite in contexts of each length; the keys are the names of the run folders."""
     if not requests:
         return {"": suite}
     from tseval.suites import load_suite
@@ -187,7 +187,7 @@ def _in_contexts(
 
 
 def _folder(where: Path | None, name: str, variants: Mapping[str, Suite]) -> Path | None:
-    """Name the folder of a run: that of the suite, or one inside for each of several lengths of context."""
+    """Return the folder of a run: a subfolder if there are several lengths of context."""
     return where / name if where and len(variants) > 1 else where
 
 
@@ -203,7 +203,7 @@ def _score(
     yes: bool,
     opened: Opened,
 ) -> tuple[Run, Path]:
-    """Score one suite into its directory, saying how to go on if the user stops it."""
+    """Score one suite and save the run in its folder. If the user stops it, print how to continue."""
     from tseval.evaluation import as_read, make_plan, refuse_other_clusters, run_key, run_plan
     from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
@@ -233,7 +233,7 @@ def _score(
 
 
 def _print_tables(runs: list[Run], by: tuple[str, ...], masses: tuple[float, ...], quiet: bool) -> list[str]:
-    """Print the tables of runs on one suite; return the notes that stand below the first."""
+    """Print the tables of runs on one suite; return the notes below the first table."""
     from tseval.cli.printing import print_or_write
     from tseval.report import document_of
 
@@ -249,7 +249,7 @@ def _print_tables(runs: list[Run], by: tuple[str, ...], masses: tuple[float, ...
 
 
 def _print_facts(scored: Sequence[tuple[Run, Path]], notes: Sequence[str], read: str | None) -> None:
-    """Print what was read and scored, where the runs are, their warnings, and a command to type next."""
+    """Print what was read and scored, the folders and warnings of the runs, and the next command."""
     if read:
         click.echo(read, err=True)
     for run, path in scored:
@@ -259,28 +259,28 @@ def _print_facts(scored: Sequence[tuple[Run, Path]], notes: Sequence[str], read:
 
 
 def _print_run(run: Run, path: Path, notes: Sequence[str]) -> None:
-    """Print what a run took, where it is, and its warnings."""
+    """Print the size, the time, the folder and the warnings of a run."""
     from tseval.cli.printing import screen_of
 
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
     click.echo(f"{took}\n{path}", err=True)
     on_screen = screen_of(sys.stdout) is not None
-    if not on_screen:  # on a terminal it stands below the table
+    if not on_screen:  # on a terminal, the signature is below the table
         click.echo(run.manifest.signature, err=True)
     for warning in run.manifest.warnings:
-        # The user has read it below the table; a file or a pipe takes the table away from the user.
+        # On a terminal, the user sees the warning below the table. Otherwise, a file or pipe has the table.
         if on_screen and any(plain(warning).rstrip(".") in note for note in notes):
             continue
         click.echo(f"warning: {warning}", err=True)
 
 
 def _print_next(run: Run, path: Path) -> None:
-    """Propose the next command."""
+    """Print a suggestion for the next command."""
     beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
     then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
-    # As it was called, where it is not installed for all.
+    # Write tseval as the user did if it is not on the PATH.
     program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
     line = f"next: {program} {then}"
-    # A command that a terminal wraps cannot be copied; on a line of its own it is six columns shorter.
+    # A wrapped command cannot be copied. On a separate line, it needs six columns less.
     click.echo(line if len(line) <= get_terminal_size().columns else f"next:\n{line[6:]}", err=True)

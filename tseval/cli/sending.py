@@ -1,4 +1,4 @@
-"""What is counted, shown and asked before requests are sent to a server."""
+"""Count the requests of a run, and ask the user before they are sent to a server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def confirm_sending(model: Model, plan: Plan, resumed: Path | None, *, yes: bool, quiet: bool) -> None:
-    """Print how many requests a run sends and what they take; on a terminal, ask whether to send them.
+    """Print the number, size and cost of a run's requests; on a terminal, ask whether to send them.
 
-    Nothing is printed or asked about a model at hand.
+    Nothing is printed or asked if the model sends no requests.
 
     Args:
-        resumed: The folder of a run that is continued: what was answered there is not sent again.
-        yes: Whether to send them without asking.
+        resumed: The folder of a run to continue. Requests with an answer there are not sent again.
+        yes: Whether to send the requests without asking.
     """
     if not hasattr(model, "estimate"):
         return

@@ -131,7 +131,7 @@ def _in_windows(model: Model, window: int, stride: int | None) -> Model:
 
 
 def _sentences_of(texts: Sequence[TableText]) -> dict[int | str, str]:
-    """Return the different sentences of a table by their rows, and by their roles if a row has several."""
+    """Return the different sentences of a table by row, or by row and role if a row has several."""
     first: dict[str, TableText] = {}
     for text in texts:
         first.setdefault(text.text, text)
@@ -143,7 +143,7 @@ def _sentences_of(texts: Sequence[TableText]) -> dict[int | str, str]:
 
 
 def _read_lines(name: str) -> dict[int | str, str]:
-    """Return the sentences by the number of their line; blank lines are passed over."""
+    """Return the sentences by line number, without blank lines."""
     with click.open_file(name, encoding="utf-8", errors="strict") as file:
         lines = read_open_text(cast("TextIO", file)).split("\n")
     sentences: dict[int | str, str] = {number: line for number, line in enumerate(lines, 1) if line.strip()}

@@ -142,7 +142,7 @@ def sweep_and_report(
     *,
     as_json: bool = False,
 ) -> None:
-    """Sweep, show how it goes, and name all that failed, with its log."""
+    """Run a sweep, show its progress, and print each failed unit with its log."""
     from tseval.cli.interrupts import ended_in_order
     from tseval.cli.progress import counts_of, say_progress, watching
     from tseval.sweeps import STATE, sweep

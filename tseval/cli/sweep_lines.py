@@ -1,4 +1,4 @@
-"""What `tseval sweep --json` prints: a JSON line for each change of a unit, then one for its result."""
+"""Output of `tseval sweep --json`: a JSON line for each change of a unit, then one for each result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def progress_lines() -> Watcher:
-    """Return what prints a line for each unit that has changed since it was last looked at."""
+    """Return a function that prints a line for each unit that has changed since the last call."""
     last: dict[str, tuple[object, ...]] = {}
 
     def watch(states: Sequence[UnitState]) -> None:

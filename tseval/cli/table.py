@@ -163,7 +163,7 @@ def _block(
 def _differences(
     names: Sequence[str], against: str, by: tuple[str, ...], margin: float, grouping: Grouping
 ) -> tuple[Mapping[str, Sequence[Run | Board]], Document | Table | SuiteTables]:
-    """Return the runs of each suite, and how models differ from one of them that has a run on it."""
+    """Return the runs of each suite, and tables of the differences from the model `against`."""
     from tseval.boards.sources import open_items, open_references
     from tseval.report.analyses.differences import differences_table, is_comparable
     from tseval.report.groups import stem_of_folder
@@ -178,8 +178,8 @@ def _differences(
     of_suites = by_suite([*references, *others])
     blocks = {}
     for suite, members in of_suites.items():
-        # The reference comes first, so that its group does too: the names of models do not matter. On
-        # another suite it is the run of the same model; of several, that whose folder has the same name.
+        # The reference run is put first, so that its group is first, whatever the names of the models. On
+        # another suite, it is the run of the same model. If there are several, their folder name decides.
         members.sort(
             key=lambda run: (
                 realpath(str(run.path)) not in paths,
@@ -206,5 +206,5 @@ def _differences(
 
 
 def _model_of(run: Run) -> tuple[str, str]:
-    """Return what tells the model of a run from others: its name and its weights."""
+    """Return the name and the fingerprint of the model of a run, which identify it."""
     return run.manifest.model.name, run.manifest.model.fingerprint

@@ -1,4 +1,4 @@
-"""A terminal and its text: letters that it lacks, texts that it must not obey, its width."""
+"""Text on a terminal: letters that it cannot show, control characters that it must not get, its width."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# What Unicode has no likeness of in ASCII; of bars, the nearest whole letter.
+# Replacements for characters that Unicode does not decompose into ASCII. Bars become `#` or a space.
 NEAREST = str.maketrans("–—−━╸╺‘’“”„█▉▊▋▌▍▎▏", '------\'\'"""#####   ') | str.maketrans(
     {"±": "+/-", "×": "x", "≤": "<=", "≥": ">=", "→": "->"}
 )
-# Control characters, but for the line break and the tabulator; what turns the direction of text around, so
-# that it reads as something else; and bytes that are no text.
+# Control characters except line break and tabulator; characters that change the direction of text, and so
+# can make it read as something else; and surrogates, which stand for bytes that are not text.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def nearest(letter: str) -> str:
-    """Return what stands for a letter in ASCII: its like, the letter without its accents, or a question mark.
+    """Replace a letter by ASCII: a similar sign, the letter without its accents, or a question mark.
 
     >>> print("".join(map(nearest, "–é…日")))
     -e...?
@@ -36,7 +36,7 @@ def nearest(letter: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Spell out what a terminal would obey.
+    r"""Escape the characters that control a terminal.
 
     >>> print(escaped("one\ttwo \x1b[2J \u202eeerht"))
     one	two \x1b[2J \u202eeerht
@@ -45,7 +45,7 @@ def escaped(text: str) -> str:
 
 
 def _spelt(code: int) -> str:
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no text
+    if 0xDC80 <= code <= 0xDCFF:  # stands for a byte that is not text
         code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -53,8 +53,8 @@ def _spelt(code: int) -> str:
 class Stream(io.TextIOWrapper):
     """Standard output or error, for any text.
 
-    A file or a pipe gets UTF-8, whatever the system's encoding is: what is written there is read again. A
-    terminal gets the nearest letters where it lacks those that are written.
+    A file or a pipe gets UTF-8, whatever the system's encoding is, because programs read it again. If a
+    terminal cannot show a letter, it gets the nearest one.
     """
 
     def __init__(self, beneath: io.TextIOWrapper, spells: bool = True) -> None:
@@ -64,17 +64,17 @@ class Stream(io.TextIOWrapper):
         if not isinstance(beneath, Stream) and not beneath.isatty():
             self.letters = "utf-8"
         self.spells = spells and beneath.isatty()
-        # click takes a stream in ASCII for a mistake and writes UTF-8 there; in Latin-1, ASCII is the same.
+        # click believes that an ASCII stream is a mistake, and writes UTF-8. Latin-1 includes ASCII.
         encoding = "latin-1" if codecs.lookup(self.letters).name == "ascii" else self.letters
         buffer, by_line = beneath.buffer, beneath.line_buffering
         if isinstance(buffer, io.RawIOBase):
-            # Python is told not to buffer (PYTHONUNBUFFERED, in many containers), and asks the system once:
-            # what a pipe does not take before a signal comes would be lost without a word.
+            # With PYTHONUNBUFFERED (set in many containers), Python calls the system's write only once. If a
+            # signal comes before a pipe has taken all text, the rest would be lost without an error.
             buffer, by_line = io.BufferedWriter(buffer), True
         super().__init__(buffer, encoding, line_buffering=by_line)
 
     def write(self, text: str, /) -> int:
-        """Write a text as the stream can show it."""
+        """Write a text, with letters replaced that the stream cannot show."""
         written = escaped(text) if self.spells else text
         try:
             written.encode(self.letters)
@@ -86,25 +86,25 @@ class Stream(io.TextIOWrapper):
         return len(text)
 
     def close(self) -> None:
-        """Write what is waiting; the bytes' stream is not closed with this one."""
+        """Flush this stream. The byte stream below it stays open."""
         self.flush()
 
 
 def typed_text(text: str) -> str:
-    """Read a text that was typed as UTF-8, in whatever encoding Python took it: in the C locale, ASCII."""
+    """Decode a typed text as UTF-8, even if Python used another encoding (ASCII in the C locale)."""
     with suppress(UnicodeError):
         return os.fsencode(text).decode()
     return text
 
 
 def drawable(stream: TextIO) -> TextIO:
-    """Return a stream to what colours, moves the cursor, and spells texts out on its own."""
+    """Return a stream for code that uses colours, moves the cursor and escapes texts itself."""
     return Stream(stream, spells=False) if isinstance(stream, Stream) else stream
 
 
 @contextmanager
 def unguarded() -> Iterator[None]:
-    """Leave the terminal to another program, which runs inside this one and draws there as it likes."""
+    """Let another program, which runs in this process, write control characters to the terminal."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(drawable, before)
     try:
@@ -116,7 +116,7 @@ def unguarded() -> Iterator[None]:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the characters of a line of a terminal: None for files and pipes, and where it does not say."""
+    """Return the width of a terminal in characters; None for files, pipes and unknown widths."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
     except OSError:
@@ -124,7 +124,7 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def open_streams() -> None:
-    """Make sure that there is something to write to, in any encoding, and that a terminal obeys no text."""
+    """Open closed output streams, and let all of them take any text and escape control characters."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the end

@@ -1,4 +1,4 @@
-"""Texts that a command reads: a file, plain or compressed, or standard input."""
+"""Read the text of a command from a file, plain or compressed, or from standard input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tseval.files import bounded_lines, open_limited
 
 
 def read_open_text(file: TextIO) -> str:
-    """Read a text that a command was given, plain or gzip-compressed, or standard input."""
+    """Read the text of an open file, plain or gzip-compressed, or of standard input."""
     name, unpacked = file.name, None
     try:
         if name.endswith(".gz"):

@@ -16,5 +16,5 @@ TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by th
 
 
 def chosen_format() -> str:
-    """Draw on a terminal, write rows elsewhere."""
+    """Return the default format: a picture on a terminal, rows elsewhere."""
     return "picture" if sys.stdout.isatty() else "tsv"

@@ -1,4 +1,4 @@
-"""`tseval train`: a group of commands, which are listed without torch."""
+"""`tseval train`: a group of commands. Its help does not import torch."""
 
 from __future__ import annotations
 

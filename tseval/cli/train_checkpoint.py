@@ -1,4 +1,4 @@
-"""The checkpoint that a training writes: locked meanwhile, never overwritten, read once it is finished."""
+"""The checkpoint of a training: it is locked during the training, and never overwritten."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reserved(out: Path, resume: bool) -> Iterator[None]:
-    """Lock the file of a checkpoint: no two trainings write it at once."""
+    """Lock the file of a checkpoint, so that only one training writes it."""
     _check_out(out, resume)
     taken = TrainingError(
         f"{out} is locked, because another tseval command is training this model.\n"
         "  Wait until that command ends, or choose another file with --out."
     )
     with locked(out.with_name(f"{out.name}.lock"), taken):
-        _check_out(out, resume)  # another may have ended before we held the lock
+        _check_out(out, resume)  # another training may have ended before we had the lock
         yield
 
 
 def _check_out(out: Path, resume: bool) -> None:
-    """Refuse what cannot be written, or must not be overwritten, now rather than after hours."""
+    """Refuse a path that cannot be written or must not be overwritten, before hours of training."""
     unfinished = resume_path(out)
     if unfinished.exists() and not resume:
         raise TrainingError(
@@ -64,7 +64,7 @@ def _check_out(out: Path, resume: bool) -> None:
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
-    """Return the message that a training is finished, if it has these settings; None where work is left."""
+    """Return a message if the training with these settings is finished; None if it is not."""
     if not (resume and out.exists() and not resume_path(out).exists()):
         return None
     checkpoint = load_checkpoint(out)

@@ -60,7 +60,7 @@ def _train(context: click.Context, task: str) -> None:
     apply_preset(context, CLASSIFIER_PRESETS)
     settings = chosen_settings(context, ClassifierSettings)
     context.with_resource(reserved(out, resume))
-    # What can be wrong with the settings is said before the data are read; the vocabulary comes from them.
+    # Errors in the settings are reported before the data are read, so the vocabulary is not known yet.
     sizes = chosen_sizes(context, task)
     if done := finished(out, resume, sizes, settings):
         console.out(done)

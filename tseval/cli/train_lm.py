@@ -51,12 +51,12 @@ def lm_command(
     apply_preset(context, language=language)
     settings = chosen_settings(context, Settings)
     context.with_resource(reserved(out, resume))
-    # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
+    # Errors in the settings are reported before the text is read, so the vocabulary is not known yet.
     sizes = chosen_sizes(context)
     if done := finished(out, resume, sizes, settings):
         console.out(done)
         if figure and curves_path(out).exists() and not figures_of(out)[-1].exists():
-            draw_curves(out, console)  # the training was killed before or while it was drawn
+            draw_curves(out, console)  # the training was killed before the figure was complete
         return
     torch_device = pick_device(device)
     with busy("reading texts and suites", quiet):

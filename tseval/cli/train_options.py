@@ -1,4 +1,4 @@
-"""Options of `tseval train`, and what follows from them: sizes, settings, the network."""
+"""Options of `tseval train`, and the sizes, settings and networks that they describe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 AnySettings = TypeVar("AnySettings", Settings, ClassifierSettings)
 
 POSITIVE = FiniteRange(min=0, min_open=True)
-# Of fields whose annotation does not say all.
+# Types of options whose field has too general an annotation.
 KINDS: dict[str, click.ParamType[object]] = {
     "arch": click.Choice(list(CELLS)), "dropout": click.FLOAT, "seed": click.IntRange(0, 2**63 - 1)
 }  # fmt: skip
@@ -40,7 +40,7 @@ OPTIONS = {"compiled": "--compile"}
 def field_options(
     cls: type[Sizes | Settings | ClassifierSettings], without: Sequence[str] = (), **defaults: object
 ) -> list[Callable[[Function], Function]]:
-    """Return an option for every field that has a help text; the defaults named here replace its own."""
+    """Return an option for every field that has a help text. `defaults` replace those of the fields."""
     hints = get_type_hints(cls, include_extras=True)
     return [
         _option(field.name, get_args(hints[field.name]), defaults.get(field.name, field.default))
@@ -63,7 +63,7 @@ def _option(name: str, hint: tuple[Any, ...], default: object) -> Callable[[Func
 
 
 def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Function]:
-    """Return the option that names one of these presets."""
+    """Return the option --preset, which names one of these presets."""
     return click.option(
         "--preset", type=click.Choice(list(presets)),
         help="Use the sizes and settings of this paper as defaults. Options that you type override them "
@@ -76,7 +76,7 @@ LOWERCASE = click.option(
     is_flag=True,
     help="Convert all text to lower case, in training and when the model is scored.",
 )
-# Where the checkpoint goes, and how an interrupted training goes on.
+# Options for the file of the checkpoint, and for resuming an interrupted training.
 CHECKPOINT = [
     click.option("-o", "--out", type=FILE, required=True,
                  help="File for the checkpoint: .pt or .safetensors."),
@@ -172,10 +172,10 @@ def _replace_defaults(context: click.Context, values: Mapping[str, int | float |
 
 
 def chosen_sizes(context: click.Context, task: str | None = None) -> Sizes:
-    """Gather the sizes from the options, for a vocabulary that is not yet known.
+    """Return the sizes from the options, for a vocabulary that is not yet known.
 
-    The cell of a classifier that can choose has ReLU, as in Bhatt et al. 2020; GRU and LSTM, which could not
-    choose at first, keep tanh unless asked.
+    In classifiers, cells with a choice of activation use ReLU, as in Bhatt et al. 2020. GRU and LSTM got this
+    choice later, so their default stays tanh.
     """
     values = context.params
     options = cell_options(values["arch"], values["options"])
@@ -187,7 +187,7 @@ def chosen_sizes(context: click.Context, task: str | None = None) -> Sizes:
 
 
 def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
-    """Read `NAME=VALUE`, each value by the type of the cell's default."""
+    """Read `NAME=VALUE`. Each value gets the type of the cell's default."""
     defaults = options_of(CELLS[arch])
     options: dict[str, Option] = {}
     for text in texts:
@@ -211,14 +211,14 @@ def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
 
 
 def chosen_settings(context: click.Context, cls: type[AnySettings]) -> AnySettings:
-    """Gather the settings from the options."""
+    """Return the settings from the options."""
     return cls(**{field.name: context.params[field.name] for field in fields(cls)})
 
 
 def build(
     kind: type[AnyNetwork], sizes: Sizes, settings: Settings | ClassifierSettings, device: torch.device
 ) -> AnyNetwork:
-    """Return a network with fresh weights; all that is drawn at random from here on follows from the seed."""
+    """Set torch's random seed to that of the settings, and return a network with random weights."""
     torch.manual_seed(settings.seed)
     try:
         return kind(sizes, settings.initial_range).to(device)
@@ -230,12 +230,12 @@ def build(
 
 
 def describe_model(model: Network, words: int) -> str:
-    """Return a text that says how large a network is."""
+    """Return a text with the size of a network."""
     counts = f"{count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent)"
     return f"{model.sizes.arch}: {counts}, {words:,} words"
 
 
 def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
-    """Return what a checkpoint records of its origin: the command, and the texts it learnt from."""
+    """Return the origin that a checkpoint records: the preset, the command and the training texts."""
     origin: dict[str, Json] = {"preset": preset} if preset else {}
     return origin | {"command": shlex.join(["tseval", *sys.argv[1:]]), **texts}

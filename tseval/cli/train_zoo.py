@@ -75,7 +75,7 @@ def zoo_command(
     from tseval.training.zoo import alone, make, plan, read_corpus, read_recipe, settle
     from tseval.training.zoo_board import check_target, models_to_keep, publish
 
-    # What can be wrong is said before hours are spent.
+    # Errors are reported before hours of training.
     recipe = read_recipe(recipe_name)
     chosen = [arch for arch in CELLS if not archs or arch in archs]
     _check_options(recipe, chosen)
@@ -144,7 +144,7 @@ def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
 
 
 def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
-    """Hold a recipe's options to what `tseval train lm` takes."""
+    """Refuse a recipe with options that `tseval train lm` does not accept."""
     for arch in archs:
         files = ["--train", "train.txt.gz", "--valid", "valid.txt.gz", "--out", "model.pt"]
         try:
@@ -157,7 +157,7 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
 
 
 def _say(state: UnitState) -> str:
-    """Return how far a model is: the last line of its log, and when it is done its perplexity."""
+    """Return the progress of a model, or its validation perplexity if it is done."""
     record = state.record
     if record.stage == "done":
         from tseval.runs import read_run

@@ -1,4 +1,4 @@
-"""How far a training is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a training: a bar on a terminal, a line every minute elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-LINE_EVERY = 60.0  # seconds between lines where there is no terminal
+LINE_EVERY = 60.0  # seconds between two lines, without a terminal
 
 
 class Bar:
-    """Progress bar of a training run on a terminal; a line now and then elsewhere.
+    """The progress bar of a training on a terminal; elsewhere, a line every minute.
 
-    A validation is said by a format of the step and the value; one above that of a model that guesses is
-    pointed out.
+    `validation` is a format for the step and the value of a validation. A value above `guess`, that of a
+    model that guesses, is marked.
     """
 
     def __init__(self, console: Console, unit: str, validation: str, guess: float | None = None) -> None:
@@ -46,13 +46,13 @@ class Bar:
             )
 
     def start(self, done: int, total: int) -> None:
-        """Take note of how much there is to do; see `tseval.training.language_model.Listener`."""
+        """Set the total amount of work; see `tseval.training.loop.Listener`."""
         self.task = self.bar.add_task("training", total=total, completed=done, rate="")
         self.total, self.first = total, (done, time.monotonic())
         self.line_at = time.monotonic()
 
     def read(self, step: int, done: int, loss: float) -> None:
-        """Show how far the training is."""
+        """Show the progress of the training."""
         self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
         now = time.monotonic()
         speed = (done - self.first[0]) / (now - self.first[1])

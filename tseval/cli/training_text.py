@@ -1,4 +1,4 @@
-"""The text that the options of a training name."""
+"""Read the text that the options of a training name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILE_OPTIONS = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_co
 
 @dataclass(frozen=True, slots=True)
 class TrainingText:
-    """What a model learns from; of files, the training text is on disk."""
+    """The vocabulary, the two texts, and facts about their files. Training text from files stays on disk."""
 
     vocabulary: Vocabulary
     streams: tuple[Stream, Stream]
@@ -40,7 +40,7 @@ class TrainingText:
 
 
 def chosen_language(context: click.Context) -> Language | None:
-    """Return the language that `--suite` names, if it names one, and have its strings read as whole lines."""
+    """Return the formal language of `--suite`, or None. For a language, set the option `whole_lines`."""
     suite = context.params["suite"]
     named = [
         name for name in FILE_OPTIONS if context.get_parameter_source(name) is not ParameterSource.DEFAULT

@@ -1,4 +1,4 @@
-"""The trainings that the runs of a command line belong to."""
+"""Find the trainings that the runs of a command line belong to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def trainings_of_runs(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Training]:
-    """Return the trainings that runs are of, and print which runs join none."""
+    """Return the trainings that runs belong to, and print the runs that belong to none."""
     from tseval.report.analyses.trajectory import find_trainings
 
     trainings, left_out = find_trainings(opened, over, by)

@@ -118,7 +118,7 @@ def verify_command(
 
 
 def _claimed_precision(paths: Sequence[Path], model_args: str) -> str:
-    """Return the precision that the first of several claims states, unless the user says which."""
+    """Return the precision that the first run states; float32 if --model-args has a precision."""
     from tseval.runs.manifest import load_manifest
 
     if "precision" in read_arguments(model_args):
@@ -126,7 +126,7 @@ def _claimed_precision(paths: Sequence[Path], model_args: str) -> str:
     try:
         return str(load_manifest(paths[0]).key.protocol.get("precision", "float32"))
     except (RunError, LimitError):
-        return "float32"  # what is wrong with it is said where it is verified
+        return "float32"  # the verification will report the error
 
 
 def _refuse_to_record(paths: Sequence[Path]) -> None:
@@ -147,7 +147,7 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
-    """List what is to be verified; a board stands for all its entries, a folder for the runs in it."""
+    """List the folders to verify. A board stands for all its entries, a folder for the runs in it."""
     from tseval.boards import ranked_folders
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below, lacks_evidence, not_shipped
@@ -179,7 +179,7 @@ def _verifier(
     from tseval.runs import ENTRY_FILE
     from tseval.verifying import verify_run
 
-    suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another
+    suite_of_board = lru_cache(maxsize=1)(board_suite)  # enough, because entries are sorted by board
 
     def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
         if not (path / ENTRY_FILE).is_file():

@@ -1,4 +1,4 @@
-"""Which words a vocabulary knows: a text file with one word per line, or a model that `tseval run` opens."""
+"""Look up words in a vocabulary: a text file with one word per line, or a model as for `tseval run`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _BUNDLED = "bundled:"
-# What is a model by its name, whatever stands in the file.
+# Endings of files that are models, whatever they contain.
 _MODEL_ENDINGS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
 
 
