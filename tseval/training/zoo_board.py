@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # The only files of a publication before its first record; a killed process leaves a partial one.
 _BEGUN = re.compile(rf"{re.escape(BOARD_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")
-_OPTIONS = re.compile(r"^- (?:but )?(\S+): `(--.*)`$", re.MULTILINE)
+_OPTIONS = re.compile(r"^- (?:except |but )?(\S+): `(--.*)`$", re.MULTILINE)
 _DIGEST = re.compile(r"SHA-256 ([0-9a-f]{64})")
 _SHARED = "all"  # no architecture has this name
 
@@ -54,7 +54,7 @@ def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
     options_of_cells = {model.arch: model.options for model in models if model.arch in recipe.cells}
     lines = {
         _SHARED: recipe.arguments(""),
-        **{f"but {arch}": options for arch, options in options_of_cells.items()},
+        **{f"except {arch}": options for arch, options in options_of_cells.items()},
     }
     return "\n".join(f"- {group}: `{' '.join(words)}`" for group, words in lines.items())
 
@@ -269,11 +269,11 @@ def _text(
     same = " ".join([*more, "--corpus DIR --out DIR --publish DIR"])
     first, *others = (f"    tseval train zoo {choice} {same}" for choice in _choices(recipe, models))
     parts = [
-        f"{MARK} Every entry holds the evidence of one model's run, from which its numbers follow; "
-        f"`{CURVES_FOLDER}` holds learning curves. The weights are not kept here.",
-        "## How it was made",
+        f"{MARK} Each entry has the evidence of one model's run, from which its numbers follow. "
+        f"The folder `{CURVES_FOLDER}` has learning curves. The weights are not published.",
+        "## How the models were trained",
         "\n".join([first, *(f"{command} --extend" for command in others)]),
-        "Every model read the same texts, in the same order, over the same vocabulary:",
+        "All models read the same texts, in the same order, with the same vocabulary:",
         "\n".join(texts),
         "Options of `tseval train lm`:",
         tell_options(recipe, models),
