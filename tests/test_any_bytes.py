@@ -1,4 +1,4 @@
-"""Whatever stands in a file: a result, or one message under 500 characters, in little time and memory."""
+"""Files with any content give a result, or one message under 500 characters, in little time and memory."""
 
 import gzip
 import re
@@ -13,10 +13,10 @@ from readers import READERS, board, syntaxgym
 from tseval.errors import TsevalError
 
 LONGEST = 500
-SECONDS = 5  # for files of some kilobytes: what takes longer takes too long
+SECONDS = 5  # enough for files of some kilobytes
 MEGABYTES = 400
 
-# What files were broken by, or might be.
+# Pieces that broke files, or might break them.
 PIECES = [
     b"", b"\t", b"\n", b"\r", b" ", b"  ", b'"', b"'", b"\\", b"\0", b"\x1b", b"\xff", b"\xed\xa0\x80",
     b"\xef\xbb\xbf", "\u2028".encode(), "\u0663".encode(), "\u00b2".encode(), "\u00a0".encode(),
@@ -30,7 +30,7 @@ PIECES = [
 
 @st.composite
 def mutated(draw, good):
-    """A file as it should be, changed in a few places."""
+    """Change a valid file in a few places."""
     content = good
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(content)))
@@ -40,7 +40,7 @@ def mutated(draw, good):
 
 
 def contents(reader):
-    """Bytes of any kind, and files that are nearly right."""
+    """Return a strategy for random bytes and for files that are nearly valid."""
     if not reader.name.endswith(".gz"):
         return st.one_of(st.binary(max_size=300), mutated(reader.good), mutated(reader.good))
     inside = mutated(gzip.decompress(reader.good))
@@ -48,7 +48,7 @@ def contents(reader):
 
 
 def read(reader, folder, content):
-    """Read a file with this content; give the message, if it is refused."""
+    """Read a file with this content; return the message, or None if it is accepted."""
     (folder / reader.name).write_bytes(content)
     if reader.beside:
         (folder / reader.beside[0]).write_bytes(reader.beside[1])
@@ -64,7 +64,7 @@ def read(reader, folder, content):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder for one file, and a cache of its own."""
+    """Return a folder for one file, and set an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "files").mkdir()
     return tmp_path / "files"
@@ -80,7 +80,7 @@ def test_every_reader_reads_its_file(name, folder):
 def test_any_bytes_give_a_result_or_one_message(name, folder):
     reader = READERS[name]
 
-    # The same examples in every run, so that a failure is one for everybody.
+    # Every run uses the same examples, so that everybody sees the same failures.
     @settings(
         derandomize=True,
         database=None,
@@ -98,7 +98,7 @@ def test_any_bytes_give_a_result_or_one_message(name, folder):
 
 
 def peak():
-    """Largest memory of this process so far, in megabytes."""
+    """Return the peak memory of this process, in megabytes."""
     resource = pytest.importorskip("resource")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (1e6 if sys.platform == "darwin" else 1e3)
@@ -111,12 +111,12 @@ TREE = b"1\tdogs\tdog\tNOUN\tNNS\t_\t%s\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t
 
 
 def changed(name, old, new):
-    """The file of a reader with one thing changed."""
+    """Return the reader's file with one change."""
     assert old in READERS[name].good
     return READERS[name].good.replace(old, new, 1)
 
 
-# What is read, by which reader, and the message; None where it is no error. All but one (`NaN`) ended in a
+# A reader, a file, and the message (None if the file is valid). Earlier, all but one (`NaN`) ended in a
 # traceback, took minutes, or gave a message of thousands of characters.
 FOUND = [
     ("pairs", PAIR % (b"1" * 30), "p.jsonl:1: the value of 'x' is 1{30}, but tseval stores whole numbers "

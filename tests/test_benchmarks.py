@@ -1,4 +1,4 @@
-"""Every program under benchmarks/ runs at its smallest; a target of the Makefile runs what it calls."""
+"""Every program under benchmarks/ runs at minimal size; Makefile targets run the programs they name."""
 
 import re
 
@@ -8,7 +8,7 @@ from rehearsals import BENCHMARKS, MAKE, NEEDED, ROOT, TARGETS, furnish, rehears
 
 pytestmark = [pytest.mark.slowest, *NEEDED]
 
-# Programs that no target calls: how each is called, and what it prints or writes.
+# Programs that no target calls: their arguments, and what they print or write.
 PROGRAMS = {
     "agreement_generalisation": (
         "--seeds 1 --arch srn --sample 60 --out general --figure nouns.svg",
@@ -41,12 +41,12 @@ PROGRAMS = {
     "treebank_agreement": ("english=run --figure pairs.svg", "pairs.svg"),
     "unchanged": ("record record --only inspected", "inspected.txt"),
 }
-# What a program reads that a command has to make before.
+# Commands that make the files which a program reads.
 BEFORE = {
     "treebank_agreement": "tseval data pairs bank.conllu.gz --phenomenon subject-verb-number -o pairs.tsv; "
                           "tseval run --model bundled:lstm --suite ./pairs.tsv --out run",
 }  # fmt: skip
-# What a test elsewhere runs, or none can.
+# Programs that another test runs, or that no test can run.
 ELSEWHERE = {
     "agreement_constructed": "tests/test_make.py, beside the target that makes what it reads",
     "command": "no program: what several of them share",
@@ -56,7 +56,7 @@ ELSEWHERE = {
 
 
 def programs_of(target):
-    """List the programs of a target, as make would call them."""
+    """List the programs of a target, from a dry run of make."""
     made = run_process([*MAKE, "--dry-run", *target.split()], cwd=ROOT, check=True).stdout
     return set(re.findall(r"benchmarks/(\w+)\.py", made))
 

@@ -1,4 +1,4 @@
-"""The campaign (`make campaign`) still attacks, counts, and names what was not survived."""
+"""The campaign (`make campaign`) attacks, counts, and names the attacks that were not survived."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from systems import needs_linux
 pytestmark = [pytest.mark.slowest, needs_linux]
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
-# The real campaign, with two attacks more: one that is never survived, one that is nowhere possible.
+# The real campaign with two more attacks: one always succeeds, one is impossible on every machine.
 CAMPAIGN = """
 import campaign
 from attacks.registry import NotHereError, attack
@@ -28,7 +28,7 @@ campaign.command()
 """
 SURVIVED = {"kill a run": 1, "a full disk": 1, "checkpoint.pt": 10, "hostile pickles, zip": 10}
 
-# What hostile pickles execute, in every way.
+# A check that each way of hiding a call in a pickle executes the call.
 BELIEVED = """
 import os, pickle, random, warnings
 from attacks.pickles import EXECUTED, PLANTED, call, hidden

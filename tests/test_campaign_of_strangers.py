@@ -1,4 +1,4 @@
-"""Five minutes of the campaign's attacks by strangers: repositories, modules, boards, models, servers."""
+"""Five minutes of attacks through repositories, modules, boards, models and servers of strangers."""
 
 import os
 import subprocess

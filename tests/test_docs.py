@@ -1,4 +1,4 @@
-"""The documentation keeps its promises: commands parse, links lead somewhere, names exist."""
+"""The documentation is correct: its commands parse, its links have a target, its names exist."""
 
 import json
 import re
@@ -31,7 +31,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def mentioned(text):
-    """Every `tseval ...` in code, a block or not, as words; what is piped or redirected ends it."""
+    """Return every `tseval ...` in code as words, up to a pipe or a redirection."""
     for code in [*CODE.findall(text), *INLINE.findall(CODE.sub("", text))]:
         for line in code.replace("\\\n", " ").splitlines():
             if called := CALL.match(line.strip()):
@@ -42,7 +42,7 @@ def mentioned(text):
 
 
 def wrong_with(words):
-    """Say what a command line has wrong, as the installed command would."""
+    """Return what is wrong with a command line, as the installed command reports it."""
     name, *arguments = words
     command = tseval.get_command(click.Context(tseval), name) if name in COMMANDS else None
     if isinstance(command, click.Group) and arguments and arguments[0] != "...":
@@ -52,14 +52,14 @@ def wrong_with(words):
     if command is None:
         return None if name in {"--help", "--version", "COMMAND"} else f"no such command: {shlex.join(words)}"
     if not arguments or SYNOPSIS.search(shlex.join(arguments)):
-        # A mention or a synopsis: only its options can be held to anything.
+        # For a mention or a synopsis, only the options can be checked.
         known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
         named = {option for word in arguments for option in re.findall(r"^\[?(--?[a-z][a-z-]*)", word)}
         return f"no such option: {sorted(named - known)}" if named - known else None
     try:
         values = command.make_context(name, arguments).params
     except (click.MissingParameter, click.exceptions.Exit):
-        return None  # a command may be named without all that it needs, or with --help
+        return None  # the text may name a command without its required arguments, or with --help
     except click.UsageError as error:
         no_file = isinstance(error, click.BadParameter) and isinstance(
             error.param.type, click.Path | click.File
@@ -112,7 +112,7 @@ def test_the_examples_of_a_command_parse_and_show_it(command):
 
 
 def anchors(page: Path) -> set[str]:
-    """Heading anchors as GitHub makes them."""
+    """Return the anchors that GitHub makes for headings."""
     headings = re.findall(r"^#+ (.+)$", CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -132,12 +132,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_cases_that_are_named_exist(page: Path) -> None:
-    # A name in code that begins like a case, `simple_...`, is meant to be one.
+    # A name in code that begins like a case, `simple_...`, must be a case.
     first_words = {name.partition("_")[0] for name in CASES}
     named = {
         name for name in INLINE.findall(page.read_text("utf-8")) if re.fullmatch(r"[a-z]+_[a-z_]+", name)
     }
-    named -= EXAMPLE_COLUMNS.keys()  # `subj_index` is a column
+    named -= EXAMPLE_COLUMNS.keys()  # `subj_index` is a column, not a case
     assert {name for name in named if name.partition("_")[0] in first_words} <= CASES.keys()
 
 
@@ -146,7 +146,7 @@ SECTIONS = ["Tutorials", "How-to guides", "Reference", "Background"]
 
 
 def listed(index: str) -> list[Path]:
-    """Give the pages that a list of pages links to, each line once."""
+    """Return the pages that a list of pages links to, one per line."""
     path = ROOT / "docs" / index
     links = re.findall(r"^- \[.+\]\(([^)]+)\)", path.read_text("utf-8"), re.MULTILINE)
     return [(path.parent / link).resolve() for link in links]
@@ -191,7 +191,7 @@ def test_targets_of_make_exist(page: Path) -> None:
 
 
 def published_rows() -> list[tuple[str, str, str, str]]:
-    """Row, case, items and digest of every case on the page of the suite."""
+    """Return row, case, items and digest of every case on the page of the suite."""
     page = (ROOT / "docs/marvin-linzen.md").read_text("utf-8")
     return re.findall(r"^\| (.+?) \| `(\w+)` \| ([\d,]+) \| `(\w{16})` \|$", page, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Downloads end at their deadline whatever a server sends, and ask no private address by themselves."""
+"""Downloads end at their deadline whatever a server sends, and contact no private address by default."""
 
 import io
 import socket
@@ -20,7 +20,7 @@ WAYS = {
 
 
 class Slow:
-    """A server that says one thing, and then another every now and then; counts who asked."""
+    """A server that sends a first text and then another text at intervals; it counts requests."""
 
     def __init__(self, begin, again):
         self.begin, self.again, self.asked = begin, again, 0

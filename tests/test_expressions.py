@@ -1,4 +1,4 @@
-"""Expressions of requests mean what they mean in Python, and take no time without end."""
+"""Expressions of requests mean the same as in Python, and their evaluation takes limited time."""
 
 import re
 import time
@@ -68,8 +68,8 @@ SAME = [
 def test_an_expression_matches_what_it_matches_in_python(expression):
     matches = whole_matcher(expression)
     for word in WORDS:
-        if word != "e\u0301":  # Python counts no marks as letters
-            for text in (word, word * 200):  # short words and long ones have engines of their own
+        if word != "e\u0301":  # Python does not count combining marks as letters
+            for text in (word, word * 200):  # short words and long ones have different engines
                 assert matches(text) == (re.fullmatch(expression, text) is not None), text
 
 

@@ -32,12 +32,12 @@ def message(action, *arguments):
 
 
 def python(code, *arguments, **keywords):
-    """Start a piece of Python."""
+    """Run Python code in a new process."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
 
 
-# Whole or not at all
+# Files are written completely or not at all
 
 
 @needs_posix
@@ -110,7 +110,7 @@ def test_a_text_follows_a_link_and_the_link_stays(tmp_path):
     (tmp_path / "folder").mkdir()
     link = tmp_path / "link"
     link.symlink_to("folder/table.md")
-    for text in ("first\n", "second\n"):  # the file is made, then replaced
+    for text in ("first\n", "second\n"):  # the first creates the file, the second replaces it
         write_text(link, text)
         assert (tmp_path / "folder" / "table.md").read_text() == text
     assert link.is_symlink()
@@ -138,7 +138,7 @@ def test_broken_text_is_written_with_question_marks(tmp_path):
 # Inputs
 
 
-# Python tells of every call that opens a file just before it is made, to hooks that stay for good.
+# Python calls audit hooks just before every call that opens a file. Hooks cannot be removed.
 OPENED = """
     import os, sys
     from pathlib import Path
@@ -214,7 +214,7 @@ def test_a_killed_process_leaves_its_lock_only_to_those_it_handed_it_down_to(tmp
     process.wait()
     if lock == "handed down":
         assert take_lock(tmp_path / "lock") is None
-    process.communicate("")  # ends the one that it started; its lock is the last that it lets go of
+    process.communicate("")  # ends the process that it started; its lock is the last to be released
     for _ in range(100):
         held = take_lock(tmp_path / "lock")
         if held is not None:
@@ -262,7 +262,7 @@ def test_runs_are_written_and_tables_made_where_fcntl_does_not_exist(tmp_path):
     assert "ON-LSTM" in (tmp_path / "both.md").read_text()
 
 
-# Limits of what is read: what goes beyond one is refused early, and the message says how to raise it.
+# Limits of inputs: larger input is refused early, and the message says how to raise the limit.
 PAGE = Path(__file__).parents[1] / "docs/reliability.md"
 RAISE = "If you need more, raise the limit: set TSEVAL_LIMITS="
 
@@ -531,7 +531,7 @@ main()
 @pytest.mark.slow
 @needs_linux
 def test_too_little_memory_is_one_message(tmp_path):
-    # Texts of some length: near its limit, Python looks long for room for each of many small ones.
+    # Texts of some length. Near its memory limit, Python takes long to find room for many small texts.
     filler = "a " * 500
     rows = "".join(f"{filler}{i}\t{filler}{i} b\n" for i in range(40_000))
     (tmp_path / "pairs.tsv").write_text(f"good\tbad\n{rows}")

@@ -20,7 +20,7 @@ from tseval.runs.manifest import seal
 from tseval.suites.agreement.example_tables import read_examples
 from tseval.tables import read_parquet
 
-# Tables in parquet: what is not as it should be gets one message wherever it is read.
+# Invalid parquet tables get one message, wherever they are read.
 TYPES: dict[str, pa.DataType] = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}
 SOUND = {"step": [1], "accuracy": [0.5], "suite": ["dyck"]}
 
@@ -33,7 +33,7 @@ def content(**columns):
 
 @pytest.mark.slow
 def test_a_process_that_quits_right_after_reading_ends_as_it_says(tmp_path):
-    # With torch in memory, threads that Arrow had just started made every other such process abort.
+    # If torch was loaded, threads that Arrow had just started aborted every second process of this kind.
     make_run(make_suite(make_case("a", [("a b", "a c")])), {}, path=tmp_path / "run")
     read = "from tseval.runs import read_run; read_run(sys.argv[1]).load_verdicts()"
     command = [sys.executable, "-c", f"import sys, torch; {read}; sys.exit(3)", str(tmp_path / "run")]
@@ -86,7 +86,7 @@ def test_no_column_of_a_run_can_be_forged(tmp_path, name, column):
     table = pq.read_table(path).slice(0, 2)
     for place, known in enumerate(table.column_names):
         if known == "n" and (column is None or column.type == pa.string()):
-            continue  # a feature may be missing, or be text
+            continue  # a feature may be missing or be text
         forged = table.drop_columns([known]) if column is None else table.set_column(place, known, column)
         if forged.schema == table.schema:
             continue

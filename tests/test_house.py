@@ -1,4 +1,4 @@
-"""The house: no file is too large, each has a plain name; any selection of tests runs, from anywhere."""
+"""Rules for the repository: small files, plain names, and tests that run in any selection, anywhere."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ ODD = {
 
 
 def imports_conftest(source: str) -> bool:
-    """Several folders have a `conftest.py`: which of them the name means depends on the selection."""
+    """Find imports of `conftest`: several folders have one, and the selection decides which is meant."""
     imported: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -64,7 +64,7 @@ def test_one_module_knows_where_data_lie_beside_a_clone() -> None:
 
 
 def package_files() -> dict[str, Path]:
-    """Files of the package by path from the root; the folders that are linked into it once."""
+    """Return the files of the package by path from the root; linked folders are included one time."""
     paths = [path for top in ("tseval", "adapters") for path in (ROOT / top).rglob("*.py")]
     return {path.resolve().relative_to(ROOT).as_posix(): path for path in paths}
 
@@ -75,7 +75,7 @@ def module_of(file: str) -> str:
 
 
 def imported(source: str) -> Iterator[tuple[str, str | None]]:
-    """Modules that a source imports, with each name that it takes from them; None for the module itself."""
+    """Yield the modules that a source imports, with each imported name, or None for the module itself."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
@@ -84,7 +84,7 @@ def imported(source: str) -> Iterator[tuple[str, str | None]]:
 
 
 def exported_twice(sources: dict[str, str]) -> dict[str, set[str]]:
-    """Give every name that rooms take from several modules which each define it, with these modules."""
+    """Return every name that rooms import from several modules that each define it, with these modules."""
     defined = {
         (module_of(file), name)
         for file, source in sources.items()
@@ -117,7 +117,7 @@ def test_no_file_has_more_than_600_lines(sources: dict[str, str]) -> None:
     assert {file for file, source in sources.items() if source.count("\n") > LONGEST} == set()
 
 
-# Exports that are more than import statements, with the reason.
+# `__init__.py` files that have more than import statements, with the reason.
 MORE_THAN_EXPORTS = {
     "tseval/__init__.py": "public names are imported when they are used: `tseval --help` loads none",
     "tseval/callbacks/__init__.py": "the trainer needs an extra, which is imported when it is used",
@@ -127,7 +127,7 @@ MORE_THAN_EXPORTS = {
 
 
 def code_in_init(source: str) -> list[str]:
-    """Statements of an `__init__.py` that are neither its docstring, nor imports, nor the list of exports."""
+    """List statements of an `__init__.py` other than its docstring, imports and the list of exports."""
     found = []
     for node in ast.parse(source).body:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -162,12 +162,12 @@ def test_the_confidence_level_stands_in_one_place(sources: dict[str, str]) -> No
         if file.split("/")[1] in rooms
         and any(level.search(line.partition("#")[0]) for line in literals(source))
     }
-    # The default that `--help` shows: importing the other would take longer than the help.
+    # `--help` shows this default; importing the constant would take longer than the help.
     assert holding == {"tseval/analysis/intervals.py", "tseval/cli/options.py"}
 
 
 def literals(source: str) -> Iterator[str]:
-    """Numbers of a source, as they are written."""
+    """Yield the numbers of a source, as they are written."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             yield repr(node.value)
@@ -176,7 +176,7 @@ def literals(source: str) -> Iterator[str]:
 def test_folders_of_tests_are_those_of_the_package() -> None:
     folders = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     rooms = {folder.rpartition("/")[0] for folder in folders} - {""}
-    # Of several rooms together: pages and the release, devices, and models that others published.
+    # Folders for several rooms together: pages and the release, devices, and models that others published.
     assert {
         room
         for room in rooms
@@ -206,7 +206,7 @@ def test_every_exemption_from_a_rule_says_why() -> None:
 
 
 def compressed_by_the_clock(source: str) -> list[int]:
-    """List the lines that compress without saying when: the header holds the second."""
+    """List the lines that compress without a fixed time: the header would hold the current second."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     gzips = [call for call in calls if ast.unparse(call.func) == "gzip.compress"]
     return [call.lineno for call in gzips if "mtime" not in {word.arg for word in call.keywords}]
@@ -214,7 +214,7 @@ def compressed_by_the_clock(source: str) -> list[int]:
 
 @pytest.mark.slow
 def test_no_test_has_other_bytes_in_the_next_second() -> None:
-    # Bytes may name a test, and each of several processes must name its tests alike.
+    # A test's name may contain bytes, and all test processes must give it the same name.
     found = {path.name: compressed_by_the_clock(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
     assert {name: lines for name, lines in found.items() if lines} == {}
 
@@ -236,8 +236,8 @@ def test_folders_and_files_of_several_rooms_collect_together_from_another_folder
         assert f"{file}::test_" in done.stdout
 
 
-# What Windows lacks is taken away from our own modules, while they are imported; libraries choose by the name
-# of the system, and keep it. This says nothing of how the tests would end there.
+# Remove what Windows does not have from our own modules during their import. Libraries choose by the name of
+# the system and keep it. This does not show how the tests would end on Windows.
 AS_ON_WINDOWS = """
     import builtins, os, signal, sys, types
 
@@ -268,7 +268,7 @@ AS_ON_WINDOWS = """
 
 
 def collect_as_on_windows(*chosen: Path, root: Path = ROOT) -> str:
-    """Collect quick tests, and give what is wrong."""
+    """Collect quick tests as on Windows, and return the errors."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(AS_ON_WINDOWS), root, *map(str, chosen)],
         cwd=root, capture_output=True, text=True, check=False,
@@ -292,7 +292,7 @@ def test_a_module_that_windows_lacks_is_noticed(tmp_path: Path) -> None:
 
 
 def test_one_module_asks_which_system_this_is() -> None:
-    # Anything else would be skipped without a word, or fail only elsewhere.
+    # Other names would be skipped silently, or fail only elsewhere.
     asking = re.compile(r"skipif\([^)]*(?:sys\.platform|os\.name|platform\.system)")
     assert [path.name for path in TESTS.rglob("*.py") if asking.search(path.read_text("utf-8"))] == [
         "systems.py"

@@ -1,4 +1,4 @@
-"""Every target of the Makefile that calls programs under benchmarks/ runs at its smallest."""
+"""Every Makefile target that calls programs under benchmarks/ runs at minimal size."""
 
 import pytest
 from rehearsals import BENCHMARKS, MAKE, NEEDED, TARGETS, furnish, rehearse
@@ -9,7 +9,7 @@ AGREEMENT = next(target for target in TARGETS if target.startswith("agreement ")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """What each target prints that was called, and the folder where all of them work."""
+    """Return a function that gives the output of a target, and the folder in which all targets run."""
     place, printed = furnish(tmp_path_factory.mktemp("rehearsal")), {}
 
     def call(target):

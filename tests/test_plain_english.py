@@ -1,4 +1,4 @@
-"""Help, messages and the README are plain English: usual words, short sentences, advice that can be typed."""
+"""Help, messages and the README are in plain English: usual words, short sentences, advice to type."""
 
 import re
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from program_texts import (
 
 from tseval.cli.examples import EXAMPLES, examples_of
 
-# Rooms whose literals are still to be rewritten. Remove a line when the room is done; nothing is ever added.
+# Rooms whose literals must still be rewritten. Remove a room when it is done; never add one.
 TO_DO: set[str] = set()
-# Pages that are still to be rewritten. Remove a page when it is done; nothing is ever added.
+# Pages that must still be rewritten. Remove a page when it is done; never add one.
 PAGES_TO_DO: set[str] = set()
 PAGES = [
     path
@@ -31,15 +31,15 @@ PAGES = [
 ]
 
 LONGEST_SENTENCE = 30  # words
-LONGEST_PAGE = 1_800  # words of a page that is no reference
+LONGEST_PAGE = 1_800  # words of a page that is not a reference
 REFERENCES = {
     "adapters.md", "boards.md", "datasets.md", "glossary.md", "grammars.md", "statistics.md", "tables.md",
     "what-goes-wrong-in-grammars.md",
-    # Pages of results that are mostly cells of tables.
+    # Pages of results that consist mostly of table cells.
     "bhatt2020-classifiers.md", "bhatt2020-language-models.md", "coverage.md", "reproduction.md", "speed.md",
 }  # fmt: skip
 
-# A help text begins with a verb or a noun, never with one of these.
+# A help text begins with a verb or a noun, not with one of these.
 BEGINNINGS = re.compile(r"(?:Of|That|Those|Whom|Who|Whose|Where|What|Which|Whether|Else|As|How|Why)\b")
 # Words that readers stumbled over, and the plain ones.
 STUMBLES = {
@@ -64,7 +64,7 @@ STUMBLES = {
     r"lacks?": "has no, is missing",
 }
 STUMBLE = re.compile("|".join(f"\\b(?:{words})\\b" for words in STUMBLES), re.IGNORECASE)
-# What an error says last is a command or a line to type, or the names to choose from.
+# An error ends with a command or line to type, or with the names to choose from.
 VERBS = (
     "add allow ask build change check choose close compare copy correct create delete divide download "
     "draw export fetch fill fix free git give install join keep leave list load lower make mark merge "
@@ -78,7 +78,7 @@ ADVICE = re.compile(
     r"|\{(?:fix|hint|suggest|advice|known|choices|names|_?[A-Z_]*(?:AGAIN|FIX))\}|Did you mean",
     re.IGNORECASE,
 )
-# Texts that a rule would refuse and that are right: part of the text, with the reason.
+# Correct texts that a rule would refuse: a part of the text, with the reason.
 EXCEPTIONS = {
     "columns, but the header has": "a second line may follow",
     "is the path of a suite, not its name": "the error that is made of it ends with advice",
@@ -89,7 +89,7 @@ EXCEPTIONS = {
 
 
 def faults_of(text: Text) -> Iterator[str]:
-    """Name what a reader would stumble over."""
+    """Yield the faults of a text: beginnings, words and sentences that are hard to understand."""
     if any(part in text.text for part in EXCEPTIONS):
         return
     if text.kind == "help" and (found := BEGINNINGS.match(text.text)):

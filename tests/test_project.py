@@ -1,4 +1,4 @@
-"""What a public project says about itself: said once, or the same everywhere."""
+"""A public project states each fact about itself one time, or the same way everywhere."""
 
 import hashlib
 import re
@@ -31,12 +31,12 @@ MAKE = re.compile(r"make((?: [a-z-]+)+)((?: [A-Z]+=\S*)*)")
 
 @of_a_checkout
 def test_what_is_pinned_installs_on_the_oldest_python_of_the_project():
-    """`make demo` takes the pinned versions, whichever Python it runs on."""
+    """`make demo` installs the pinned versions, whichever Python version it runs on."""
     oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
     pinned = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().split("\n")[1:] if line]
     asked = {}
     for pin in pinned:
-        with suppress(metadata.PackageNotFoundError):  # of another system
+        with suppress(metadata.PackageNotFoundError):  # packages for other systems are not installed
             found = metadata.metadata(pin.name)
             if pin.specifier.contains(found["Version"]) and "Requires-Python" in found:
                 asked[pin.name] = found["Requires-Python"]
@@ -73,7 +73,7 @@ def test_the_version_is_the_same_everywhere():
     heading = re.search(r"^## \[(\d\S*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     version, released = heading.groups()
     assert PROJECT["version"] == version == str(citation()["version"]) == tseval.__version__
-    # A version has its date in both files, or in neither.
+    # A version has its date in both files or in neither.
     dated = citation().get("date-released")
     assert released == (str(dated) if isinstance(dated, date) else "Unreleased")
 
@@ -84,8 +84,8 @@ def test_the_version_is_the_same_everywhere():
     [
         ("citation-file-format", "CITATION.cff"),
         ("github-workflows", ".github/workflows/*.yml"),
-        ("github-workflows", "tseval/boards/public/*.yml"),  # of the repositories that tseval writes
-        ("github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),  # config.yml is none
+        ("github-workflows", "tseval/boards/public/*.yml"),  # for the repositories that tseval writes
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),  # config.yml is not a form
         ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
     ],
 )
@@ -110,7 +110,7 @@ def test_files_for_the_forge_follow_their_schemas(schema, pattern):
 def test_the_public_ci_runs_targets_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     commands = [step["run"] for job in jobs().values() for step in job["steps"] if "run" in step]
-    commands.remove("git config --global core.symlinks true")  # before there is a checkout
+    commands.remove("git config --global core.symlinks true")  # needed only before a checkout
     for command in commands:
         targets, variables = MAKE.fullmatch(command).groups()
         for target in targets.split():
@@ -130,7 +130,7 @@ def test_the_public_ci_runs_where_the_metadata_says_it_works():
     systems = {jobs()["test"]["runs-on"], *fast["os"]}
     runners = {"MacOS": "macos-latest", "Windows": "windows-latest", "Linux": "ubuntu-latest"}
     assert systems == {runners[system] for kind, *_, system in said if kind == "Operating System"}
-    # The links in the package are links on Windows only if git is told so before it checks out.
+    # On Windows, the package's links are links only if git is configured for them before the checkout.
     first, second, *_ = jobs()["fast"]["steps"]
     assert "core.symlinks true" in first["run"]
     assert second["uses"].startswith("actions/checkout@")
@@ -171,7 +171,7 @@ def test_files_and_names_that_contributing_gives_exist():
     named = re.findall(r"`([\w.]+(?:/[\w.]*)+|\w+\.(?:toml|md))`", section)
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).exists()] == []
-    # `NAME` in `file`, or in whichever module has it.
+    # `NAME` in `file`, or in any module that has it.
     for name, file in re.findall(r"`([A-Z_]{5,})`(?: in `([\w/.]+\.py)`)?", section):
         files = [ROOT / file] if file else ROOT.glob("tseval/**/*.py")
         defined = re.compile(rf"^{name}\b.* = ", re.MULTILINE)

@@ -1,6 +1,6 @@
-"""Any bytes, and any mutation of a sound file: each reader gives a result or one message, in bounded memory.
+"""Random bytes and mutations of a valid file: each reader gives a result or one message, in limited memory.
 
-The readers run in a process of their own, whose memory and time are limited (`bounded.py`).
+The readers run in a separate process with limited memory and time (`bounded.py`).
 """
 
 import shutil
@@ -41,7 +41,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """One file of every kind, by its name, beside a vocabulary."""
+    """Return a folder with a valid file of every kind, named by the kind, and a vocabulary."""
     folder = tmp_path_factory.mktemp("sound")
     words = Vocabulary(("<eos>", "<unk>", "the", "author"), True)
     model = LanguageModel(Sizes("lstm", len(words), 4, 4, 1)).eval()
@@ -70,7 +70,7 @@ def mutated(content, edits, length):
 
 
 def draws(strategy):
-    """Draw many at once, the same in every run: the process that reads them takes seconds to start."""
+    """Draw many examples at a time, the same in every run: the reading process takes seconds to start."""
     found = []
 
     @settings(
@@ -88,7 +88,7 @@ def draws(strategy):
 
 @pytest.fixture(scope="module")
 def found(sound):
-    """What came of each file that was drawn, by how it was drawn and its kind; one process reads all."""
+    """Return the outcome of each drawn file by its origin and kind; one process reads all files."""
     changed = draws(st.tuples(changes, lengths))
     any_bytes = [
         start + rest for start, rest in draws(st.tuples(st.sampled_from(STARTS), st.binary(max_size=300)))
@@ -114,7 +114,7 @@ def outcomes_held(found, drawn, kind):
 @pytest.mark.slowest
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mutated_file_is_read_or_refused(found, kind):
-    assert outcomes_held(found, "mutated", kind)[0] == "read"  # which was not changed
+    assert outcomes_held(found, "mutated", kind)[0] == "read"  # the first file is unchanged
 
 
 @pytest.mark.slowest

@@ -1,4 +1,4 @@
-"""Results in Python, held to what the commands print and to plain arithmetic."""
+"""Results in Python equal the output of the commands and plain arithmetic."""
 
 import io
 import re
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two runs of one model, the second with scores by token, which decide otherwise; and their folder."""
+    """Make two runs of one model in a folder; the second has normalised scores, which change verdicts."""
     folder = tmp_path_factory.mktemp("results")
     for name, options in (("one", []), ("two", ["--normalise", "characters"])):
         ended = call(
@@ -32,14 +32,14 @@ def runs(tmp_path_factory):
 
 
 def printed(folder, *arguments):
-    """The cells that a command prints as CSV."""
+    """Return the cells that a command prints as CSV."""
     ended = call(*arguments, "--format", "csv", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return pd.read_csv(io.StringIO(ended.stdout))
 
 
 def as_csv(frame):
-    """A frame as it is after the way through a file, so that whole numbers and gaps are of one kind."""
+    """Return a frame as read back from CSV, so that integers and missing values have the same types."""
     return pd.read_csv(io.StringIO(frame.to_csv(index=False)))
 
 
@@ -103,7 +103,7 @@ def test_a_page_is_the_one_that_the_command_writes(runs):
     assert "T &lt;1&gt;" in page.html
     assert page.save(runs / "again.html").read_text("utf-8") == page.html
     theirs = (runs / "page.html").read_text("utf-8")
-    # What differs is the title, and the command, which names folders.
+    # Only the title differs, and the command, which contains folder names.
     alike = tseval.report([runs / "one", runs / "two"]).html.replace(f"{runs}/", "")
     assert alike == theirs
 

@@ -1,4 +1,4 @@
-"""The rooms of the package: who may import whom, and what may not be loaded before it is used."""
+"""The rooms of the package: which rooms may import which, and what must not be loaded before its use."""
 
 import ast
 import re
@@ -20,13 +20,13 @@ from tseval.report import FORMATS
 from tseval.runs import CLOCKS
 
 ROOT = Path(__file__).parents[1]
-# What more than one room of numbers needs; of others, only those that are named here may be imported at all.
+# Libraries that several numerical rooms need. Other libraries may be imported only where a room names them.
 NUMBERS = {"numpy", "pyarrow"}
 TORCH = {"torch", "safetensors"}
 ANYTHING = {"*"}
 
-# The rooms from the lowest to the highest, each with the libraries that it may use (CONTRIBUTING.md lists the
-# same). A room may import itself and what stands above it here.
+# The rooms from the lowest to the highest, each with the libraries that it may use (the same list is in
+# CONTRIBUTING.md). A room may import itself and all rooms above it in this list.
 ROOMS: dict[str, set[str]] = {
     "tseval.errors": set(),
     "tseval.files": {"filelock", "platformdirs"},
@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
     | TORCH
     | {"gguf", "huggingface_hub", "jinja2", "peft", "tokenizers", "transformers"},
     "tseval.prompting": NUMBERS | TORCH | {"httpx", "jinja2"},
-    # An adapter may use its own library, whichever that is.
+    # An adapter may use any library that it needs.
     "tseval.adapters": ANYTHING,
     "tseval.evidence": NUMBERS,
     "tseval.analysis": {"numpy", "pandas", "scipy"},
@@ -60,7 +60,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.callbacks": {"lightning", "pytorch_lightning", "torch", "transformers"},
     "tseval.babylm": NUMBERS | {"scipy"},
     "tseval.verifying": NUMBERS,
-    # torch, submitit and Ray are imported where they are used: a plan and its status need none of them.
+    # torch, submitit and Ray are imported where they are used: a plan and its status do not need them.
     "tseval.sweeps": {"ray", "submitit", "torch"},
     "tseval.boards": NUMBERS | {"pandas", "tabulate", "yaml"},
     "tseval.web": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
@@ -69,9 +69,9 @@ ROOMS: dict[str, set[str]] = {
     "tseval.cli": {"click", "lm_eval", "pandas", "rich", "tabulate", "torch"},
     "tseval": set(),
 }
-# Arrows that would be allowed by their height and are not, with what would be lost.
+# Imports that the order would allow but that are forbidden, with what they would break.
 FORBIDDEN = {
-    # Models and scores know no phenomenon.
+    # Models and scores do not depend on a phenomenon.
     ("tseval.scoring", "tseval.suites"),
     ("tseval.scoring", "tseval.verdicts"),
     ("tseval.models", "tseval.suites"),
@@ -97,16 +97,16 @@ FORBIDDEN = {
     # Any model can be checked without a suite.
     ("tseval.testing", "tseval.suites"),
 }
-# An oracle is built for a language, and must know its symbols.
+# An oracle is built for a language and needs its symbols.
 EXCEPT = {("tseval.adapters.oracle", "tseval.suites.formal")}
-# Nothing from the run directory on may load torch, nor may grammars and suites.
+# Grammars, suites and everything from the run directory on must not load torch.
 WITHOUT_TORCH = ["suites.lint", "verdicts", "runs", "analysis", "report", "boards", "cli.table", "cli.run"]
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Module name to file, for everything in `tseval/` and `adapters/`."""
-    # `adapters/` is walked where it is, not through the link that a checkout has inside the package.
+    """Return module name to file, for everything in `tseval/` and `adapters/`."""
+    # Read `adapters/` directly, not through the link that a checkout has inside the package.
     files = [*(ROOT / "adapters").rglob("*.py")]
     files += [
         path for path in (ROOT / "tseval").rglob("*.py") if not path.is_relative_to(ROOT / "tseval/adapters")
@@ -120,7 +120,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(source: str) -> set[str]:
-    """Modules that a source imports, wherever the statement stands; `from a import b` may mean `a.b`."""
+    """Return the modules that a source imports, in any statement; `from a import b` may mean `a.b`."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -134,7 +134,7 @@ def imports(source: str) -> set[str]:
 
 
 def room_of(module: str) -> str:
-    """The longest name of a room that a module lies in."""
+    """Return the longest name of a room that contains a module."""
     while module not in ROOMS:
         module, dot, _ = module.rpartition(".")
         assert dot, "a module outside tseval"
@@ -146,7 +146,7 @@ def lies_in(module: str, room: str) -> bool:
 
 
 def violations(name: str, source: str) -> list[str]:
-    """What a module imports and may not."""
+    """List the forbidden imports of a module."""
     room, order = room_of(name), list(ROOMS)
     if room == "tseval" and name not in {"tseval", "tseval.__main__"}:
         return [f"{name} is in no room: give it one in ROOMS and in CONTRIBUTING.md"]
@@ -166,7 +166,7 @@ def violations(name: str, source: str) -> list[str]:
 
 
 def runtime_imports(path: Path) -> set[str]:
-    """Modules that a module imports when it is itself imported: no types, and nothing inside functions."""
+    """Return the modules that are imported with a module, without types and imports inside functions."""
     tree = ast.parse(path.read_text("utf-8"))
     return imports(
         "\n".join(ast.unparse(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom))
@@ -174,7 +174,7 @@ def runtime_imports(path: Path) -> set[str]:
 
 
 def circles(arrows: dict[str, set[str]]) -> set[str]:
-    """Names that can be reached from themselves along arrows."""
+    """Return the names that can be reached from themselves by imports."""
 
     def reached(start: str) -> set[str]:
         found, left = set(), [start]
@@ -210,7 +210,7 @@ def test_every_room_exists_and_contributing_lists_them_in_this_order() -> None:
 
 
 def loaded(program: str) -> set[str]:
-    """Top-level modules that are loaded after a program has run in a fresh interpreter."""
+    """Return the top-level modules that a program has loaded in a new interpreter."""
     program += "\nimport sys; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -244,7 +244,7 @@ def test_help_loads_nothing_heavy(program: str) -> None:
 RUN = "'--case', 'simple_agrmt', '--limit', '1', '--out', sys.argv[1]"
 
 
-# `sympy` stands for the compiler of torch, which brings it along.
+# `sympy` indicates torch's compiler, which imports it.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "heavy"),

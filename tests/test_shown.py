@@ -1,4 +1,4 @@
-"""Public values show themselves on one line, by what matters, and never dump tensors or tables."""
+"""The `repr` of public values is one line with the important facts, never a dump of tensors or tables."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""What a run of the tests says at its end: how a failure is repeated, and which skips nobody expects."""
+"""The summary of a test run shows how to repeat each failure, and lists unexpected skips."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 
 @pytest.fixture
 def outcome(tmp_path):
-    """Run a file of tests with the settings of ours, and give code and output."""
+    """Return a function that runs a test file with our settings and gives its exit code and output."""
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nmarkers = published_data: data\n")
 

@@ -15,7 +15,7 @@ NPI = ("grammatical", "intrusive", "ungrammatical")
 
 
 def one(better, worse, **keywords):
-    """A suite of one pair."""
+    """Make a suite of one pair."""
     return make_suite(make_case("pair", [(better, worse)]), **keywords)
 
 
@@ -34,18 +34,19 @@ LONGER = {"a": -2.0, "b": -1.0, "c": -1.0, ".": -2.0}
     [
         ("sentence", PAIR, {"laughs": -2.5, "laugh": -3.25}, (), (-5.5, -6.25), "correct"),  # nats, -1 a word
         ("sentence", PAIR, {"laughs": -4.0}, (), (-7, -4), None),
-        ("sentence", PAIR, {}, (), (-4, -4), "tie"),  # which counts as wrong
-        # What looks alike to the model is undecidable, and no tie; an unknown word in both leaves a pair.
+        ("sentence", PAIR, {}, (), (-4, -4), "tie"),  # ties count as wrong
+        # Sentences that look alike to the model are undecidable, not ties. An unknown word in both does no
+        # harm.
         ("sentence", ("a zorb", "a blick"), {}, {"zorb", "blick"}, (-3, -3), "undecidable"),
         ("sentence", ("a zorb laughs", "a zorb laugh"), {"laughs": -0.5}, {"zorb"}, (-3.5, -4), "correct"),
         ("sentence", ("a b c", "a"), LONGER, (), (-6, -4), None),
         ("mean", ("a b c", "a"), LONGER, (), (-1.5, -2), "correct"),
-        # The first word that differs, in what the model sees.
+        # The first word that differs in the sentences as the model sees them.
         ("critical", ("the author laughs today", "the author laugh now"), {"laughs": -0.5, "today": -9}, (),
          (-0.5, -1), "correct"),
         ("critical", ("the zorb laughs", "the zorb laugh"), {"laughs": -0.5, "<unk>": -4.0}, {"zorb"},
          (-0.5, -1), "correct"),
-        # Half known: the model does not know which word decides.
+        # Half known: the model does not know one of the words that differ.
         ("critical", TWO_UNKNOWN, {"laughs": -0.5, "<unk>": -4.0}, {"zorb", "blick"}, (None, None),
          "undecidable"),
         ("critical", ("a zorb", "a blick"), {}, {"zorb", "blick"}, (None, None), "undecidable"),
@@ -166,7 +167,8 @@ def test_verdicts_agree_with_a_plain_loop_over_random_scores():
         for contrast in case.contrasts:
             for i, texts in enumerate(case.sentences.to_pylist()):
                 b, w = (texts[label] + " ." for label in (contrast.better, contrast.worse))
-                # It looks the same, or is half known: other words are unknown, or some of them more often.
+                # The sentences look alike or are half known: different words are unknown, or a different
+                # number of them.
                 unknown = [[text.split().count(word) for word in ("w0", "w1")] for text in (b, w)]
                 same = seen[b] == seen[w] or unknown[0] != unknown[1]
                 expected.append((case.name, i, total[b] > total[w] and not same,

@@ -1,4 +1,4 @@
-"""Modules of torch that predict words, of the usual kinds, as their users write them."""
+"""Torch modules that predict words, of the usual kinds, as users write them."""
 
 import torch
 from torch import nn
@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 
 class RNNModel(nn.Module):
-    """As PyTorch's word_language_model has it: time first, a state from outside, flat log-probabilities."""
+    """Like PyTorch's word_language_model: time first, the caller passes the state, flat log-probabilities."""
 
     def __init__(self, n, hidden=6, layers=2):
         super().__init__()
@@ -40,7 +40,7 @@ class BatchFirst(nn.Module):
 
 
 class GPT(nn.Module):
-    """As nanoGPT has it: without targets, logits of the last place alone; with `all_places`, of all."""
+    """Like nanoGPT: without targets, logits of the last position; with `all_places`, of all positions."""
 
     def __init__(self, n, all_places=True, block=12):
         super().__init__()

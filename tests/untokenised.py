@@ -1,4 +1,4 @@
-"""Minimal pairs as people write them: BLiMP's sample, and our own with more punctuation and clitics."""
+"""Minimal pairs in ordinary spelling: a BLiMP sample, and our own pairs with more punctuation and clitics."""
 
 import gzip
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from supplied import BLIMP_SAMPLE
 
-# A frame, and what stands in it in the good sentence and in the bad one.
+# A frame, and the words that fill it in the good and the bad sentence.
 FRAMES = [
     ("The {}'s mother-in-law {} here, isn't she?", ("author", "guard", "pilot"), ("is", "are")),
     ("“Aren't the {}s late?” {} asked.", ("author", "guard", "pilot"), ("he", "him")),
@@ -25,7 +25,7 @@ FRAMES = [
 
 
 def untokenised_pairs(of_a_paradigm: int = 4) -> list[tuple[str, str]]:
-    """Give pairs, the good sentence first: up to four of each paradigm of BLiMP, and 36 of our own."""
+    """Return pairs, good sentence first: up to four of each BLiMP paradigm, and 36 of our own."""
     with gzip.open(BLIMP_SAMPLE, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     seen: Counter[str] = Counter()

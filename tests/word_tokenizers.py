@@ -1,4 +1,4 @@
-"""Small tokenizers that mark words in every way there is, with pieces such as `laugh | s`."""
+"""Small tokenizers for all ways to mark words, with pieces such as `laugh | s`."""
 
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -18,7 +18,7 @@ def _trained(tokenizer, size, **options):
 
 
 def byte_level(size=32, letters=""):
-    """Beginnings are marked, `Ġlaugh`, as in GPT-2; a first word has no mark."""
+    """Mark the start of words, `Ġlaugh`, as in GPT-2; a first word has no mark."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -26,7 +26,7 @@ def byte_level(size=32, letters=""):
 
 
 def metaspace(size=32):
-    """Beginnings are marked, `▁laugh`, as in Llama 2; the first word too."""
+    """Mark the start of words, `▁laugh`, as in Llama 2, also of a first word."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
@@ -34,7 +34,7 @@ def metaspace(size=32):
 
 
 def ends_marked(size=32):
-    """Ends are marked, `laugh</w>`, as in the first GPT."""
+    """Mark the end of words, `laugh</w>`, as in the first GPT."""
     tokenizer = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
@@ -42,7 +42,7 @@ def ends_marked(size=32):
 
 
 def unmarked(size=32):
-    """Spaces are thrown away, and nothing is marked, though the alphabet of bytes has a piece `Ġ`."""
+    """Remove spaces and mark nothing, although the byte alphabet has a piece `Ġ`."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
@@ -52,7 +52,7 @@ def unmarked(size=32):
 
 
 def continuations_marked():
-    """Pieces that go on are marked, `##s`, as in BERT."""
+    """Mark pieces that continue a word, `##s`, as in BERT."""
     words = [END, "[UNK]", "the", "a", "gal", "laugh", "sleep", "that", "saw", "##s", "##a", "."]
     vocabulary = {word: i for i, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
@@ -62,7 +62,7 @@ def continuations_marked():
 
 
 def whole_words():
-    """Every word is one piece."""
+    """Make every word one piece."""
     words = [END, "the", "gal", "gals", "laugh", "laughs", "."]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="."))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -70,7 +70,7 @@ def whole_words():
 
 
 def laugh_and_s():
-    """Few pieces, among them `Ġlaugh` and `s`: *laughs* is two."""
+    """Use few pieces, among them `Ġlaugh` and `s`: *laughs* is two."""
     stems = ["the", "boy", "laugh", "."]
     joined = [(stem[:n], stem[n]) for stem in stems for n in range(1, len(stem))]
     merges = [*joined, *(("Ġ", stem) for stem in stems)]

@@ -1,4 +1,4 @@
-"""One function in one file, and models in memory: numbers against plain loops over the modules themselves."""
+"""Functions in a file and modules in memory: numbers equal those of plain loops over the modules."""
 
 import hashlib
 import json
@@ -54,7 +54,7 @@ def needs_state(module, ids):
 
 
 class Changed(BatchFirst):
-    """What it gives is made of its logits."""
+    """A module whose output is a function of its logits."""
 
     def __init__(self, n, change):
         super().__init__(n)
@@ -65,7 +65,7 @@ class Changed(BatchFirst):
 
 
 def flattened(logits):
-    """Make of them one row for each place of a batch; a dictionary holds it."""
+    """Return a dictionary whose logits have one row for each position of the batch."""
     return {"hidden": None, "logits": logits.flatten(0, 1)}
 
 
@@ -79,7 +79,7 @@ class NeedsState(nn.Module):
 
 
 FIRST = "module(ids), ids (batch, time), output "
-# A module, a plain way to read one sentence by it, and how it should be found to be read.
+# A module, a plain way to read one sentence with it, and the way of reading that tseval must find.
 USUAL: dict[str, Any] = {
     "word_language_model": (
         lambda: made(RNNModel, len(LIST)), rnn,
@@ -100,7 +100,7 @@ USUAL: dict[str, Any] = {
 
 @torch.no_grad()
 def plainly(module, sentence, read):
-    """Log-probability of each word, by one pass over `<eos>` and the words."""
+    """Return the log-probability of each word, from one pass over `<eos>` and the words."""
     module.eval()
     ids = [LIST.index(word) if word in LIST else 1 for word in ["<eos>", *sentence.split()]]
     table = read(module, torch.tensor(ids))
@@ -129,7 +129,7 @@ def changed(change):
     return lambda: (Changed(len(LIST), change), LIST)
 
 
-# Errors of a module that is given with its words, and of what else is given.
+# Errors for modules that are passed with their words, and for other objects.
 UNREADABLE: dict[str, Any] = {
     "bidirectional": (lambda: (made(BatchFirst, len(LIST), bidirectional=True), LIST), "is not causal"),
     "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "for a word, but there are 9 words"),
@@ -177,7 +177,7 @@ def test_a_live_module_stays_as_it_was():
     assert torch.equal(before[0], torch.get_rng_state())
     assert before[1:] == (random.getstate(), {part: part.training for part in module.modules()})
     loss = -module(torch.tensor([[3]]), module.init_hidden(1))[0].max()
-    loss.backward()  # nothing that it kept from being scored is in the way of its training
+    loss.backward()  # scoring keeps nothing that prevents training
     assert module.encoder.weight.grad is not None
 
 
@@ -192,7 +192,7 @@ def test_the_fingerprint_is_that_of_weights_and_words():
     assert open_model((module, LIST)).card.fingerprint != card.fingerprint
 
 
-# A function in a file, by commands.
+# Functions in a file, used by commands.
 PLAIN = """
 import helper
 
@@ -235,7 +235,7 @@ def gives_nan():
 
 
 def write(folder, functions=PLAIN, name="mine.py"):
-    """Write a file of modules with a function, and a module that it imports; give the file's path."""
+    """Write a Python file with a function, and the modules that it imports; return the file's path."""
     folder.mkdir(exist_ok=True)
     (folder / "helper.py").write_text("SCALE = 1.0\n")
     (folder / name).write_text(FILE + functions)
@@ -392,7 +392,7 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
     assert live.training
 
 
-# A module of the page, in memory; and any object with the methods of a model that scores sentences.
+# The page's module in memory, and any object with the methods of a sentence model.
 LIVE = """import tseval
 from mine import Lstm
 

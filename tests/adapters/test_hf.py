@@ -1,4 +1,4 @@
-"""Causal models of transformers against their own forward pass, one sentence at a time."""
+"""Causal transformers models against their own forward pass, one sentence at a time."""
 
 import json
 import os
@@ -38,10 +38,10 @@ from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import build_trie
 
 SENTENCES = sorted({*TEXT, "the author laugh .", "the pilots injured himself .", "the", "zebras ."})
-# How each kind is scored: whether contexts share rows, and whether the output matrix is applied by us.
+# How each kind is scored: whether contexts share rows, and whether tseval applies the output matrix.
 METHODS = dict.fromkeys(CONFIGS, "packed tree, tiled head") | {
-    "bloom": "rows of equal length, tiled head",  # ALiBi counts places of a row, not of a sentence
-    "mistral": "rows of equal length, tiled head",  # a window narrower than the sentences compared
+    "bloom": "rows of equal length, tiled head",  # ALiBi counts positions in a row, not in a sentence
+    "mistral": "rows of equal length, tiled head",  # its window is shorter than the sentences of the check
     "gpt_neo": "rows of equal length, tiled head",
     "mamba": "rows of equal length, tiled head",  # no attention
     "gemma2": "packed tree, own head",  # soft-capped logits
@@ -56,12 +56,12 @@ def saved(tmp_path_factory):
 
 
 def logprobs_of_nodes(model, trie):
-    """Log-probability of every node of a trie, (nodes,)."""
+    """Return the log-probability of every node of a trie, (nodes,)."""
     return model._nodes_by(model.method, trie, 1024, NO_PARTS)[:, 0]
 
 
 def plain(model, sentence, start):
-    """Log-probability of each word: pieces counted by splitting every beginning, one plain forward pass."""
+    """Return each word's log-probability by one forward pass; each prefix is split to count its pieces."""
     words, tokenizer = sentence.split(" "), model.tokenizer
     beginnings = [" ".join(words[: n + 1]) for n in range(len(words))]
     split = tokenizer(beginnings, add_special_tokens=False)["input_ids"]
@@ -105,7 +105,7 @@ def test_without_a_start_symbol_the_first_token_is_left_out(saved, kind):
 def test_a_model_of_real_width_scores_as_one_that_tseval_did_not_touch(tmp_path, kind, sizes):
     path = save_causal(tmp_path / kind, kind, **sizes)
     untouched = transformers.AutoModelForCausalLM.from_pretrained(path)
-    spread(untouched, 0.06)  # wider layers add up more
+    spread(untouched, 0.06)  # wider layers have larger sums
     untouched.save_pretrained(path)
     model: Any = open_model(f"hf:{path}")
     with torch.profiler.profile() as profile:
@@ -140,10 +140,10 @@ def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
 
 
 def test_a_pattern_of_layers_is_no_attention_window():
-    config = transformers.Gemma3TextConfig(sliding_window=512)  # every sixth layer attends to all
+    config = transformers.Gemma3TextConfig(sliding_window=512)  # every sixth layer attends to all positions
     assert "_sliding_window_pattern" in config.to_dict()
     assert attention_limit(config) == 512
-    config.attention_chunk_size = 256  # of several limits the smallest
+    config.attention_chunk_size = 256  # the smallest of several limits counts
     assert attention_limit(config) == 256
 
 
@@ -201,7 +201,7 @@ def test_the_fingerprint_follows_the_content_and_not_the_path(saved, tmp_path):
 
 
 def test_what_reaches_from_pretrained_is_typed_and_in_the_protocol(saved):
-    # An argument that is a field of the configuration changes the model: one layer of two.
+    # An argument that is a configuration field changes the model: one layer instead of two.
     model: Any = open_model(
         f"hf:{saved()}", {"attn_implementation": "eager", "n_layer": "1", "revision": "1"}
     )
@@ -247,7 +247,7 @@ def test_weights_in_a_pickle_are_read_if_they_are_nothing_else(tmp_path, zipped)
     folder = save_causal(tmp_path / "model")
     want = transformers.AutoModelForCausalLM.from_pretrained(folder).state_dict()
     (folder / "model.safetensors").unlink()
-    # Saved models of old hold masks besides, which transformers leaves out.
+    # Old saved models also have masks, which transformers ignores.
     state = {**want, "transformer.h.0.attn.bias": torch.ones(2, dtype=torch.bool)}
     torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
     opened: Any = open_model(f"hf:{folder}", {}, "cpu")
@@ -292,7 +292,7 @@ def test_a_model_without_its_head_is_refused(tmp_path):
 def test_a_start_symbol_that_the_model_has_no_row_for_is_named(tmp_path):
     tokenizer = bpe_tokenizer()
     save_causal(tmp_path, tokenizer=tokenizer)
-    tokenizer.add_special_tokens({"bos_token": "<s>"})  # a row that the embedding lacks
+    tokenizer.add_special_tokens({"bos_token": "<s>"})  # the embedding has no row for it
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(
         ModelError, match=r"<s> of the tokenizer has the id 300, but the model has only 300 tokens\.\n.*bos="
@@ -320,13 +320,13 @@ def test_a_model_that_is_not_there_is_one_message(rest, message):
         open_model(f"hf:{rest}")
 
 
-# Models are held to their plain forward pass at the lengths of a run's sentences, in rows as wide.
-ORIGINAL = 32  # tokens up to which a model with a long rope uses its short factors
-LETTERS = "QXZJKVWY"  # in no word that the tokenizer was trained on: each is a token
+# Compare with the plain forward pass at the sentence lengths and row widths of real runs.
+ORIGINAL = 32  # tokens; up to this length, a model with a long rope uses its short factors
+LETTERS = "QXZJKVWY"  # in no training word of the tokenizer, so each is a token
 
 
 def sentences(*lengths):
-    """Make up sentences of so many tokens, the start symbol among them, that share their beginnings."""
+    """Make sentences with these numbers of tokens, start symbol included, that share their prefixes."""
     return sorted("".join(LETTERS[n * n // 3 % 8] for n in range(length - 1)) for length in lengths)
 
 
@@ -336,7 +336,7 @@ def scores(model, texts):
 
 @pytest.fixture
 def longrope(tmp_path):
-    """A Phi-3 whose positions count otherwise in sentences beyond its first length of training."""
+    """Save a Phi-3 whose positions are scaled differently in sentences beyond its original length."""
     original = {"original_max_position_embeddings": ORIGINAL}
     factors = {"short_factor": [1.0] * 4, "long_factor": [3.0, 5.0, 7.0, 9.0]}
     rope = {"rope_type": "longrope", "rope_theta": 10000.0, **original, **factors}
@@ -368,7 +368,7 @@ def test_the_table_says_what_was_read_whole_and_why(tmp_path, longrope):
 
 
 def open_own(kind, folder) -> Any:
-    """Save a model of a kind that transformers does not know, register the kind, and open the model."""
+    """Save a model of a kind unknown to transformers, register the kind, and open the model."""
     config = kind.config_class
     transformers.AutoConfig.register(config.model_type, config)
     transformers.AutoModelForCausalLM.register(config, kind)
@@ -382,7 +382,7 @@ class HalfBlindConfig(transformers.GPT2Config):
 
 
 class HalfBlind(transformers.GPT2LMHeadModel):
-    """A model that keeps to the mask it is given only in the first 60 places of a row."""
+    """A model that obeys its attention mask only in the first 60 positions of a row."""
 
     config_class = HalfBlindConfig
 
@@ -414,7 +414,7 @@ class FarSightedConfig(transformers.GPT2Config):
 
 
 class FarSighted(transformers.GPT2LMHeadModel):
-    """A model that counts places anew in rows with a place of their sentence beyond 40."""
+    """A model that ignores its position ids if one of them is beyond 40."""
 
     config_class = FarSightedConfig
 
@@ -441,13 +441,13 @@ def test_positions_that_break_only_in_long_sentences_are_noticed_when_these_come
     )
 
 
-# Transformers in bfloat16 on a CPU: logits have float32's digits, whichever head gives them.
+# Models in bfloat16 on a CPU: logits have float32 precision with either head.
 DTYPE = {"dtype": "bfloat16"}
 
 
 @pytest.fixture(params=["fast", "plain"])
 def manner(request, monkeypatch):
-    """With the processor's instructions and without them."""
+    """Compute with the processor's bfloat16 instructions, and without them."""
     if request.param == "plain":
         monkeypatch.setattr(bfloat16, "_library", lambda: None)
     elif not has_fast_products(torch.device("cpu")):
@@ -473,7 +473,7 @@ def test_tokens_that_bfloat16_cannot_tell_apart_do_not_tie(tmp_path, manner, kin
     logprobs = logprobs_of_nodes(model, trie)[1:]
     assert len(np.unique(logprobs)) > 0.98 * n
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
-    # Rounded, as the model gives them itself, a good part are the same.
+    # Many logits of the model itself are equal, because they are rounded.
     with torch.inference_mode():
         rounded = model.model(torch.tensor([[*model.starts, 7]])).logits[0, 1]
     assert rounded.dtype == torch.bfloat16
@@ -520,7 +520,7 @@ def test_an_argument_that_nobody_takes_is_named(tmp_path, scheme, wrong, near):
 
 
 def test_code_that_takes_any_argument_does_not_take_a_slip(tmp_path):
-    """What it takes and drops would else stand in the signature as if it meant something."""
+    """An argument that the code accepts and ignores would appear in the signature as if it had an effect."""
     save_causal(tmp_path)
     (tmp_path / "modeling_open.py").write_text(OPEN)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -542,7 +542,7 @@ def test_a_model_of_fewer_layers_than_its_file_is_refused(tmp_path, kind):
 
 
 def test_an_encoder_with_a_decoder_is_no_causal_model(tmp_path):
-    """Its older files hold shared weights under each name, so that nothing lacks for the decoder alone."""
+    """Its older files store shared weights under each name, so the decoder alone would find its weights."""
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 40}
     tokenizer = bpe_tokenizer()

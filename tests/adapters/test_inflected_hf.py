@@ -1,4 +1,4 @@
-"""Forms of all verbs after contexts by models of transformers, against their own forward passes."""
+"""All verb forms after contexts by transformers models, against their own forward passes."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ PAIRS = [
     ("likes", "like"),
 ]
 
-# Text in which some verbs are frequent enough to be one piece in both forms, and others are not.
+# Some verbs are frequent enough in this text that both forms are one piece; others are not.
 VERBS = [
     f"the author {form} and the pilots {form}" for form in ("laughs", "laugh", "is", "are", "knows", "know")
 ] * 40
@@ -50,10 +50,10 @@ def next_logprobs(model, tokenizer, ids):
 
 
 def begins_word(tokenizer, n_tokens):
-    """Which tokens begin a word or end the text, as the formula of docs/scoring.md has it."""
+    """Mark the tokens that begin a word or end the text, by the formula of docs/scoring.md."""
     pieces = tokenizer.convert_ids_to_tokens(list(range(n_tokens)))
     special = set(tokenizer.all_special_ids) - ({tokenizer.unk_token_id} - {tokenizer.eos_token_id})
-    marks = tuple("ĠĊĉċČč")  # space, line breaks and tabs in a vocabulary of bytes
+    marks = tuple("ĠĊĉċČč")  # space, line breaks and tabs in a byte vocabulary
     return np.array([str(piece).startswith(marks) or at in special for at, piece in enumerate(pieces)])
 
 

@@ -1,4 +1,4 @@
-"""Models of lm-eval as opaque scorers, against transformers' own forward pass and a closed form."""
+"""lm-eval models as opaque scorers, against transformers' forward pass and a closed form."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def test_without_lm_eval_what_to_install_is_named():
 
 @pytest.fixture(scope="module")
 def gpt2(tmp_path_factory):
-    """A GPT-2 with random weights, over words, with a start token."""
+    """Save a word-level GPT-2 with random weights and a start token."""
     folder = tmp_path_factory.mktemp("models") / "tiny"
     words = ["<s>", "<unk>", *sorted({word for sentence in SENTENCES for word in sentence.split()})]
     level = tokenizers.models.WordLevel({word: i for i, word in enumerate(words)}, **UNKNOWN)
@@ -53,7 +53,7 @@ def gpt2(tmp_path_factory):
 
 
 def by_forward(folder, sentence):
-    """Sum of log-probabilities after the start token, by transformers alone."""
+    """Return the sum of log-probabilities after the start token, with transformers alone."""
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     ids = transformers.AutoTokenizer.from_pretrained(folder)(sentence, add_special_tokens=False)["input_ids"]
     ids = torch.tensor([0, *ids])
@@ -116,7 +116,7 @@ def test_what_lm_eval_cannot_make_is_said_in_one_line(gpt2, spec, arguments, mes
 
 def test_a_sentence_that_is_too_long_is_named(gpt2):
     model: Any = open_model("lm-eval:hf", {"pretrained": str(gpt2)}, "cpu")
-    fits = " ".join(["the guard laughs ."] * 8)  # the 32 tokens that it reads, with a start token before them
+    fits = " ".join(["the guard laughs ."] * 8)  # exactly the 32 tokens that it reads, plus the start token
     assert model.sentence_logprobs([fits])[0] < 0
     with pytest.raises(ModelError) as error:
         model.sentence_logprobs(["the author laughs .", f"{fits} guard"])
@@ -171,7 +171,7 @@ server.serve_forever()
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """Servers of bytes with a known distribution, as vLLM's and as llama-cpp-python's answer."""
+    """Start byte-level servers with a known distribution that answer like vLLM and like llama-cpp-python."""
     started = []
 
     def start(*forms):
@@ -202,7 +202,7 @@ def bytes_tokenizer(tmp_path_factory):
 
 
 def by_hand(sentence):
-    """Log-probability of its bytes after byte 2, by the formula of the server."""
+    """Return the log-probability of a sentence's bytes after byte 2, by the server's formula."""
 
     codes = [2, *sentence.encode()]
     weights = [[1 + (7 * a + 13 * b) % 11 for b in range(256)] for a in codes]

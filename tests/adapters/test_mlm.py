@@ -1,4 +1,4 @@
-"""Masked models against one plain forward pass per masked token."""
+"""Masked models against one plain forward pass for each masked token."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError
 from tseval.scoring.scorers import scorer_for
 
-# Words that are split into pieces, words that are not, one unknown word.
+# Words of several pieces, words of one piece, and one unknown word.
 SENTENCES = sorted({*TEXT, "the author laugh .", "the", "the guardlikes likeslaugh .", "the ☃ laughs ."})
 METRICS = ["within_word_l2r", "original"]
 
@@ -38,7 +38,7 @@ def saved(tmp_path_factory):
 
 
 def brute_force(model, sentence, pll):
-    """Pseudo-log-likelihood of each word: one plain forward pass for each piece of it."""
+    """Return the pseudo-log-likelihood of each word, with one plain forward pass for each piece."""
     tokenizer = model.opened.tokenizer
     words = [tokenizer.encode(word, add_special_tokens=False) for word in sentence.split(" ")]
     pieces = [piece for word in words for piece in word]
@@ -113,7 +113,7 @@ class DeepConfig(transformers.BertConfig):
 
 
 class DeepBert(transformers.BertForMaskedLM):
-    """A head that reads another output than the last hidden state."""
+    """A model whose head reads another output than the last hidden state."""
 
     config_class = DeepConfig
 
@@ -172,14 +172,14 @@ def test_a_tokenizer_may_know_that_the_model_reads_less(tmp_path):
 
 
 def unsplit(kind, cls="<s>", template="<s> $A </s>"):
-    """A tokenizer that parts no words before it makes pieces, and marks spaces in them."""
+    """Make a tokenizer that does not split a text at spaces before it makes pieces, but marks spaces."""
     special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
     spelling = Tokenizer(models.Unigram() if "unigram" in kind else models.BPE(unk_token="<unk>"))
     if kind == "bytes":
         spelling.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    elif kind == "metaspace":  # Llama's newer files
+    elif kind == "metaspace":  # as in Llama's newer files
         spelling.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
-    else:  # Gemma's
+    else:  # as in Gemma's files
         marks = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
         spelling.normalizer = normalizers.Sequence(marks)
     if "unigram" in kind:
@@ -188,7 +188,7 @@ def unsplit(kind, cls="<s>", template="<s> $A </s>"):
         )
     else:
         trainer = trainers.BpeTrainer(vocab_size=48, special_tokens=special, show_progress=False)
-    # Trained on words, so that no piece spans two.
+    # Trained on single words, so that no piece spans two words.
     words = {word for text in TEXT for word in text.split()}
     spelling.train_from_iterator([*words, *(f" {word}" for word in words if kind == "bytes")], trainer)
     if template:
@@ -202,7 +202,7 @@ def unsplit(kind, cls="<s>", template="<s> $A </s>"):
 
 
 def by_marks(model, sentence):
-    """Mask each piece with what follows it up to the next mark of a space, by the tokenizer's file."""
+    """Score a sentence: mask each piece with the rest of its word; a space mark begins a word."""
     spelt = Tokenizer.from_str(model.opened.tokenizer.backend_tokenizer.to_str()).encode(
         sentence, add_special_tokens=False
     )
@@ -226,7 +226,7 @@ def test_words_are_parted_at_spaces_where_the_tokenizer_parts_none(tmp_path, kin
     rows = scorer_for(model).score(pa.array(texts))["logprob"].to_pylist()
     np.testing.assert_allclose(rows, [by_marks(model, text) for text in texts], atol=1e-4, rtol=0)
     assert model.card.protocol["masked_word"] == "spaces"
-    # What one piece alone gives is another number, or this test sees nothing.
+    # Masking one piece alone gives other numbers; otherwise this test would check nothing.
     alone = scorer_for(open_model(f"mlm:{tmp_path}", {"pll": "original"})).score(pa.array(texts))
     assert not np.allclose(alone["logprob"].to_pylist(), rows, atol=0.1)
 
@@ -250,9 +250,9 @@ def test_marks_that_the_tokenizer_has_and_does_not_put_are_named(tmp_path, templ
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pad", "fits"), [("roberta", 1, 62), ("roberta", 5, 58), ("bert", 1, 64)])
 def test_a_model_reads_as_far_as_its_table_of_positions_has_rows(tmp_path, kind, pad, fits):
-    """RoBERTa counts positions from the number of the padding on, plus one; BERT from 0."""
+    """RoBERTa counts positions from the padding id plus one; BERT counts from 0."""
     save_masked(tmp_path / "m", kind, pad_token_id=pad)
-    longest = " ".join(["the"] * (fits - 3))  # a piece each, with two marks and a word that differs
+    longest = " ".join(["the"] * (fits - 3))  # a piece a word, two special tokens, a last word
     for name, texts in {"fits": [longest], "long": [f"{longest} the", "the"]}.items():
         write_lines(
             tmp_path / f"{name}.jsonl",

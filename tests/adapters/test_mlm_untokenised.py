@@ -1,4 +1,4 @@
-"""Masked models on text as people write it, against minicons: 103 pairs, scores and verdicts."""
+"""Masked models on ordinary text, against minicons: scores and verdicts of 103 pairs."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ METRICS = ("within_word_l2r", "original")
 
 
 def byte_level():
-    """A byte-level tokenizer with a mask: punctuation and clitics are words of their own."""
+    """Return a byte-level tokenizer with a mask token: punctuation and clitics are separate words."""
     tokenizer = bpe_tokenizer(size=500, texts=SENTENCES)
     tokenizer.add_special_tokens({"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"})
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
@@ -51,7 +51,7 @@ def suite(tmp_path_factory):
 @pytest.mark.parametrize("pll", METRICS)
 def test_scores_and_verdicts_are_those_of_minicons(saved, suite, pll, monkeypatch):
     scorer = pytest.importorskip("minicons.scorer")
-    # minicons 0.3.39 calls it by a name that transformers 5 dropped for the plain call.
+    # minicons 0.3.39 uses a method name that transformers 5 removed; the plain call does the same.
     base = transformers.PreTrainedTokenizerBase
     monkeypatch.setattr(base, "batch_encode_plus", base.__call__, raising=False)
     theirs = scorer.MaskedLMScorer(str(saved), device="cpu")

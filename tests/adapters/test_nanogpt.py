@@ -1,4 +1,4 @@
-"""Checkpoints of nanoGPT: scored as nanoGPT's own forward pass does, written out here with torch alone."""
+"""nanoGPT checkpoints are scored like nanoGPT's own forward pass, which is rewritten here in torch."""
 
 import pickle
 from typing import Any
@@ -21,7 +21,7 @@ WIDTH, HEADS, LAYERS, BLOCK = 16, 4, 3, 64
 
 
 def weights(vocabulary, bias, seed=0):
-    """Weights by nanoGPT's names, in its shapes; the output shares the token matrix."""
+    """Make weights with nanoGPT's names and shapes; the output shares the token matrix."""
     torch.manual_seed(seed)
     found = {
         "transformer.wte.weight": torch.randn(vocabulary, WIDTH),
@@ -40,7 +40,7 @@ def weights(vocabulary, bias, seed=0):
 
 
 def forward(state, ids):
-    """Logits after every token: pre-norm blocks, exact GELU, all as model.py of nanoGPT computes them."""
+    """Return logits after every token: pre-norm blocks and exact GELU, as in nanoGPT's model.py."""
     x = state["transformer.wte.weight"][ids] + state["transformer.wpe.weight"][: len(ids)]
 
     def linear(name, value):
@@ -90,9 +90,7 @@ def test_letters_score_as_nanogpt_computes_them(letters, bias, prefix):
     scored = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     for sentence, logprob in zip(SENTENCES, scored, strict=True):
         ids = torch.tensor([LETTERS.index(letter) for letter in sentence])
-        table = forward(state, ids).log_softmax(
-            -1
-        )  # nothing stands before the first letter, which is not scored
+        table = forward(state, ids).log_softmax(-1)  # the first letter has no context and no score
         expected = table[:-1].gather(1, ids[1:, None]).sum().item()
         assert logprob == pytest.approx(expected, abs=1e-4)
     assert model.card.protocol["first_token"] == "unscored"
@@ -120,7 +118,7 @@ def test_pieces_of_a_tokenizer_score_as_nanogpt_computes_them(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({piece: i for i, piece in enumerate(pieces)}, unk_token="unused"))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.ByteLevel(add_prefix_space=False)])
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    state = weights(len(pieces) + 4, bias=False)  # nanoGPT rounds the vocabulary up
+    state = weights(len(pieces) + 4, bias=False)  # nanoGPT rounds up the vocabulary size
     save(tmp_path / "ckpt.pt", state)
     arguments = {"vocab": str(tmp_path / "tokenizer.json"), "bos": "<|endoftext|>", "words": "pieces"}
     model = tseval.load_model(tmp_path / "ckpt.pt", arguments)

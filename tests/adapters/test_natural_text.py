@@ -1,4 +1,4 @@
-"""Sentences of grammars as people write them: models of pieces read running text."""
+"""Grammar sentences in ordinary spelling, as sub-word models read them."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ from tseval.verdicts import sentences_of
 from tseval.writing import LANGUAGES
 
 RULES = LANGUAGES["english"]
-# Tokens of a grammar, and how people write them.
+# Tokens of a grammar, and the same text in ordinary spelling.
 PAIRS = {
     "the authors near the guard laugh .": "The authors near the guard laugh.",
     "no , the pilot does n't laugh .": "No, the pilot doesn't laugh.",
@@ -53,18 +53,18 @@ def score(model, sentences, words=False):
 
 
 def test_tokens_read_as_natural_text_score_as_that_text(spec):
-    """By the same model, to which the text is given as it is."""
+    """Compare with the same model that reads the ordinary text directly."""
     model: Any = open_model(spec)
     natural, as_it_is = score(model.writing(RULES), PAIRS), score(model, PAIRS.values())
     for tokens, text in PAIRS.items():
         assert natural[tokens]["logprob"] == pytest.approx(as_it_is[text]["logprob"], abs=1e-4)
-        if spec.startswith("hf:"):  # a WordPiece of lower-cased text, punctuation apart, sees the same pieces
+        if spec.startswith("hf:"):  # WordPiece lower-cases and separates punctuation, so pieces are equal
             assert natural[tokens]["logprob"] != score(model, [tokens])[tokens]["logprob"]
         assert len(natural[tokens]["words"]) == len(tokens.split())
 
 
 def test_words_end_where_a_mark_is_close_to_them(tmp_path):
-    """So corrected words are together the whole text, given that it begins with no space and no mark."""
+    """Corrected words sum to the whole text, given that it begins with no space and no mark."""
     model: Any = open_model(f"hf:{save_causal(tmp_path, tokenizer=bpe_tokenizer(texts=TEXTS))}")
     model = model.writing(RULES)
     with torch.no_grad():
@@ -80,7 +80,7 @@ def test_words_end_where_a_mark_is_close_to_them(tmp_path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model of pieces, and one of words in the same way, for runs."""
+    """Save a sub-word model and a word model that reads ordinary text, for runs."""
     folder = tmp_path_factory.mktemp("forms")
     save_causal(folder / "pieces", tokenizer=bpe_tokenizer(size=400), n_positions=128)
     level = tokenizers.Tokenizer(
@@ -115,7 +115,7 @@ def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
     run(folder, "--model", "hf:pieces", "--out", tmp_path / "natural")
     run(folder, "--model", "hf:pieces", "--out", tmp_path / "tokens", "--text", "tokenised")
     one, other = (tseval.read_run(tmp_path / name) for name in ("natural", "tokens"))
-    assert "text:" not in other.manifest.signature  # as of runs from before there were forms
+    assert "text:" not in other.manifest.signature  # as in runs made before there were forms
     assert not np.allclose(one.verdicts["better_score"], other.verdicts["better_score"])
     again = "--limit", "4", "--text", "tokenised", "--out", tmp_path / "natural", "--resume"
     resumed = refuse("run", "--case", "prep_anim", "--model", "hf:pieces", *again, cwd=folder)
@@ -130,7 +130,7 @@ def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
     assert page.count("text:natural") >= 1
     for command in (["table"], ["table", "--against", str(both[0])], ["analyze", "pairwise"]):
         shown = succeed(*command, *both, cwd=folder).stdout
-        assert said in shown  # two rows of one model, with what makes them two
+        assert said in shown  # two rows of one model, with the difference between them
         assert "text:natural" in shown
 
 
@@ -177,8 +177,8 @@ def test_what_has_no_other_form_is_one_message(folder):
     assert "'old' is not one of" in refuse("run", "--model", "hf:pieces", "--text", "old", cwd=folder).stderr
 
 
-# A sentence of each suite, and as newspapers would write it; the beginning of the SHA-256 of all sentences as
-# people write them, a line each. Each suite was read by sample.
+# A sentence of each suite in ordinary spelling, and the start of the SHA-256 of all its sentences in that
+# spelling, one per line. A sample of each suite was read by a person.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tokens", "written", "digest"),
@@ -202,7 +202,7 @@ def test_suites_are_written_as_their_language_is(name, tokens, written, digest):
     assert suite.writing is not None
     assert suite.writing.write(tokens)[0] == written
     natural = [suite.writing.write(text)[0] for text in sentences]
-    assert len(set(natural)) == len(sentences)  # no two become equal
+    assert len(set(natural)) == len(sentences)  # all sentences stay different
     assert hashlib.sha256("\n".join(natural).encode()).hexdigest().startswith(digest)
     for text, one in zip(sentences, natural, strict=True):
         assert one.replace(" ", "").lower() == text.replace(" ", "").lower()
@@ -258,7 +258,7 @@ def test_a_suite_is_written_out_in_either_form(tmp_path):
     )
     assert written.stdout.split("\t")[1] == "Der Schriftsteller, der den Wächter mag, schwimmt"
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
-    # Data are as somebody wrote them.
+    # Data keep the spelling of their authors.
     succeed("export", "lm-eval", tmp_path / "pairs.jsonl", "-o", tmp_path / "data", "--text", "natural")
     refused = refuse("expand", tmp_path / "pairs.jsonl", "--text", "natural")
     assert "--text natural" in refused.stderr

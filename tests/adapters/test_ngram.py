@@ -25,14 +25,14 @@ SENTENCES = ["the author laughs .", "author the author .", "the guard laughs the
 
 
 def tables(path):
-    """Log10 probability and back-off weight of each n-gram of an ARPA file."""
+    """Return the log10 probability and back-off weight of each n-gram of an ARPA file."""
     rows = [line.split("\t") for line in path.read_text().splitlines() if line[:1] == "-"]
     probability = {tuple(row[1].split()): float(row[0]) for row in rows}
     return probability, {tuple(row[1].split()): float(row[2]) for row in rows if len(row) > 2}
 
 
 def back_off(context, word, probability, weight):
-    """Katz's recursion: p(w | c) is in the table, or the weight of c times p(w | c less its first word)."""
+    """Compute Katz back-off: p(w | c) of the table, or weight of c times p(w | c less its first word)."""
     if (*context, word) in probability:
         return probability[*context, word]
     return weight.get(context, 0.0) + back_off(context[1:], word, probability, weight)
@@ -81,10 +81,10 @@ def test_unknown_words_are_reported():
 def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
     shutil.copy(ARPA, tmp_path / "small.arpa")
     arguments = ["run", "--model", "ngram:small.arpa", "--case", "simple_agrmt", "--out", "run"]
-    arguments += ["--unknown", "score"]  # it knows one form of some verbs
+    arguments += ["--unknown", "score"]  # the model knows only one form of some verbs
     done = run_process(["tseval", *arguments], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    # kenlm announces what it reads on standard error; that is not for our user.
+    # kenlm writes what it reads to standard error; tseval's users must not see that.
     assert "Reading" not in done.stderr
     verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
     items: dict[Any, Any] = {
@@ -103,7 +103,7 @@ def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
     [
         (b"", "this is not an intact ARPA file or KenLM binary (End of file"),
         (BINARY.read_bytes()[:300], "Binary file has size 300 but the headers say"),
-        (b"\\data\\\nngram 1=\xac8\n", "Bad count \ufffd8"),  # kenlm quotes what is no text
+        (b"\\data\\\nngram 1=\xac8\n", "Bad count \ufffd8"),  # kenlm quotes bytes that are not text
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, content, message):
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_refused(tmp_path, content, message):
     assert str(error.value).startswith(f"{path}: ")
     said, advice = str(error.value).split("\n")
     assert message in said
-    assert said.isprintable()  # what KenLM says has many lines
+    assert said.isprintable()  # KenLM's messages have many lines
     assert advice == "  Build it again with KenLM: lmplz -o 5 < TEXT > FILE.arpa"
     assert "lm/" not in str(error.value)
 

@@ -1,4 +1,4 @@
-"""Models of transformers where there is no network: folders open, ids end in one message, nobody waits."""
+"""Transformers models without a network: folders open, ids end in one message, nothing waits."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from in_process import run_process
 pytestmark = pytest.mark.slow  # imports transformers in a new process
 
 ALONE = ["unshare", "--map-root-user", "--net"]
-# What is measured: from the moment that all is imported.
+# Measure only the time after all imports.
 PROGRAM = """
 import json, sys, time
 import transformers, torch, huggingface_hub, tseval.adapters.hf, tseval.adapters.mlm
@@ -37,7 +37,7 @@ def test_a_folder_opens_and_an_id_is_one_message_at_once(tmp_path):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
     save_causal(tmp_path / "gpt2")
-    # Nobody has told the libraries that there is no network.
+    # No setting says to the libraries that there is no network.
     environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
     ids = "hf:some/model", "mlm:some/model"
     command = [*ALONE, sys.executable, "-c", PROGRAM, *ids, "hf:gpt2"]

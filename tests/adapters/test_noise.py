@@ -1,4 +1,4 @@
-"""The check at opening: what is no noisier than the model itself is accepted, planted faults are not."""
+"""The check at opening accepts noise up to the model's own, and refuses planted faults."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from tseval.scoring.bfloat16 import NarrowMatrix
 
 DTYPES = ("float32", "bfloat16", "float16")
 OVERFLOWS = ("gemma3", "float16")
-# Sizes of published models, with random weights as they are before training.
+# Sizes of published models, with random weights as before training.
 REAL_SIZES: dict[str, Any] = {
     "gpt2": transformers.GPT2Config(
         vocab_size=50_257, n_layer=12, n_embd=768, n_head=12, bos_token_id=0, eos_token_id=0
@@ -33,7 +33,7 @@ REAL_SIZES: dict[str, Any] = {
 
 
 class Planted(CausalModel):
-    """A model whose packed rows are laid out with a fault."""
+    """A model with a planted fault in its packed rows."""
 
     def _inputs(self, contexts, batch, packed):
         inputs = super()._inputs(contexts, batch, packed)
@@ -46,7 +46,7 @@ class Planted(CausalModel):
 
     @staticmethod
     def let(inputs, places):
-        """Let places be attended to."""
+        """Allow attention to these positions."""
         inputs["attention_mask"] = inputs["attention_mask"].masked_fill(places, 0)
 
 
@@ -92,7 +92,7 @@ class LastTokenDropped(CausalModel):
 
 
 class WrongTile(CausalModel):
-    """The output matrix has the second tile of words in the place of the first."""
+    """A model whose output matrix has the second tile of words instead of the first."""
 
     def head(self, hidden, rows, targets, parts):
         layer: Any = self.model.get_output_embeddings()
@@ -113,7 +113,7 @@ FAULTS = (
 
 
 def assert_faults_are_refused(model: Any):
-    """Hold the check to the fastest way of scoring, once as it is and once with each fault."""
+    """Check the fastest scoring method: without a fault it is accepted, with each fault it is refused."""
     fastest = ALL_METHODS[:1]
     assert choose_method(model, fastest, LENGTH, 1024)[0] == fastest[0]
     for fault in FAULTS:
@@ -139,7 +139,7 @@ def test_planted_faults_are_refused_with_random_weights_of_real_size(kind, dtype
     assert_faults_are_refused(CausalModel(opened, "auto", False, "pieces"))
 
 
-# Gemma's activations are larger than float16 holds.
+# Gemma's activations exceed the range of float16.
 REAL = [(name, dtype) for name in ("smollm2", "gemma3") for dtype in DTYPES if (name, dtype) != OVERFLOWS]
 
 
@@ -182,7 +182,7 @@ def test_a_type_that_overflows_is_named():
 
 
 def test_weights_that_are_not_numbers_are_named(tmp_path):
-    """What a training leaves behind that went wrong."""
+    """A failed training can leave such weights."""
     model = transformers.AutoModelForCausalLM.from_pretrained(save_causal(tmp_path))
     with torch.no_grad():
         model.transformer.h[1].mlp.c_fc.weight[0, 0] = float("nan")

@@ -1,4 +1,4 @@
-"""Models that are asked by prompts: their adapter."""
+"""The adapter of prompt models."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_a_live_object_without_the_method_answers_is_no_model():
         card = None
 
         def answer(self):
-            """Not the method that is needed."""
+            """Have another method than the required one."""
 
     half: Any = Half()
     with pytest.raises(ModelError):

@@ -1,4 +1,4 @@
-"""Real weights: scores are those of plain transformers, minicons and lm-eval, in any precision."""
+"""Real weights: scores equal those of plain transformers, minicons and lm-eval, in every precision."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def scores(model, texts=TEXTS):
 
 
 def plain(model):
-    """One sentence at a time, by the model's own forward pass."""
+    """Return a function that scores one sentence at a time with the model's own forward pass."""
     found = []
     for text in TEXTS:
         ids = [*model.starts, *model.tokenizer(text, add_special_tokens=False)["input_ids"]]
@@ -82,7 +82,7 @@ def test_scores_are_those_of_lm_eval(model):
 def test_scores_are_those_of_minicons(model):
     scorer = pytest.importorskip("minicons.scorer")
     theirs = scorer.IncrementalLMScorer(model.model, device="cpu", tokenizer=model.tokenizer)
-    puts = model.tokenizer("a")["input_ids"][0] == model.starts[0]  # Gemma's tokenizer does by itself
+    puts = model.tokenizer("a")["input_ids"][0] == model.starts[0]  # as Gemma's tokenizer does
     before = "" if puts else model.tokenizer.convert_ids_to_tokens(model.starts[0])
     sums = theirs.sequence_score(
         [before + text for text in TEXTS], reduction=lambda x: x.sum().item(), bos_token=False
@@ -102,7 +102,7 @@ def test_a_chat_model_starts_as_its_base_was_trained():
 
 
 def by_token(model, padded):
-    """Score every token by the model's own layers, in a padded batch or not; only logits are float32."""
+    """Score every token with the model's own layers, with or without padding; only logits are float32."""
     rows = [
         [*model.starts, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in TEXTS[:12]
     ]
@@ -141,7 +141,7 @@ def test_a_run_in_low_precision_verifies_and_keeps_nearly_all_verdicts(tmp_path,
     report = verify_run(tmp_path / dtype, model=opened, share=1.0)
     assert report.ok, str(report)
     assert "verdicts differ" in report.checks[-1].found
-    part = verify_run(tmp_path / dtype, model=opened, share=0.1)  # beside other sentences: not the same bits
+    part = verify_run(tmp_path / dtype, model=opened, share=0.1)  # other batches, so bits differ
     assert part.ok, str(part)
     print(part.checks[-1].found)
     one, other = (read_run(tmp_path / kind).load_verdicts()["correct"].to_numpy() for kind in runs)
@@ -150,7 +150,7 @@ def test_a_run_in_low_precision_verifies_and_keeps_nearly_all_verdicts(tmp_path,
 
 
 def test_all_verbs_after_contexts_are_those_of_plain_transformers(model):
-    """One piece: the softmax after the context; several: all pieces, and the probability that words end."""
+    """One piece: the softmax after the context. Several: all pieces and the probability of a word end."""
     verbs = ("laughs laugh 1", "is are 1", "knows know 1", "swims swim 1", "crumples crumple 1")
     cases = ("simple_agrmt", "prep_anim")
     suite = load_suite("marvin_linzen:inflection", cases=cases, sample=4, lexicon=verbs)

@@ -1,4 +1,4 @@
-"""Encoder-decoders: both scores are those of a plain loop, and of the programs that they come from."""
+"""Encoder-decoders: both scores equal those of a plain loop and of the programs that defined them."""
 
 import numpy as np
 import pytest
@@ -38,8 +38,8 @@ def bart(tmp_path_factory):
 
 def _own(score, folder, device):
     texts = default_sentences()
-    # Each token is a pass of its own: one layer, and words that are a piece, or one and an `s`. A piece is
-    # what several words begin with.
+    # Each token needs a forward pass. So the model has one layer, and words are one piece, or one piece and
+    # an `s`. A piece must begin several words.
     words = {word for text in texts for word in text.split() if not word.endswith("s")}
     path = save_t5(folder / "t5", [*texts, *(f"{word}s" for word in sorted(words))], 200, num_layers=1)
     model = open_model(f"seq2seq:{path}", {"score": score or "mask"}, device)
@@ -65,7 +65,7 @@ def scores(model):
 
 
 def plain_masked(path, starts):
-    """Each token by itself: masked in the encoder, asked for behind the decoder's mark."""
+    """Score each token by itself: masked in the encoder, predicted after the decoder's sentinel."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(path)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(path)
     found = []
@@ -111,12 +111,12 @@ def test_mt5_has_its_sentinel_as_a_piece(tmp_path):
 
 @pytest.mark.slow
 def test_bart_restores_masked_tokens_as_the_pipeline_of_babylm_asks(bart):
-    # Its decoder is given the beginning of a text and the mask: evaluation-pipeline-2025, commit bf55c113,
+    # The decoder reads the beginning of the text and the mask: evaluation-pipeline-2025, commit bf55c113,
     # sentence_zero_shot/dataset.py, process_enc_dec_mask_sentences.
     same(scores(open_model(f"seq2seq:{bart}")), plain_masked(bart, [2, 4]))
 
 
-@pytest.mark.filterwarnings("ignore:tokenizer is changed by adding bos_token")  # which it does not use
+@pytest.mark.filterwarnings("ignore:tokenizer is changed by adding bos_token")  # the model does not use it
 def test_the_decoder_reads_what_follows_a_context_as_in_minicons(t5):
     from minicons.scorer import Seq2SeqScorer  # noqa: PLC0415 - heavy
 
@@ -177,7 +177,7 @@ def test_what_cannot_be_asked_is_one_message(t5, tmp_path):
 
 
 def save_switch(folder):
-    """Save an encoder-decoder with experts: its decoder wants the object that its encoder gives."""
+    """Save an encoder-decoder with experts, whose decoder needs the encoder's output object."""
     from checkpoints import sentinels  # noqa: PLC0415 - beside its only use
 
     tokenizer = sentinels(metaspace_tokenizer(TEXT, 60))

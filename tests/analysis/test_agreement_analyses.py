@@ -1,4 +1,4 @@
-"""Attractor grids, profiles and pairs of models, against counts by hand and closed forms."""
+"""Attractor grids, profiles and pairs of models, against hand counts and closed forms."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ from tseval.verdicts import judge, sentences_of
 
 
 def verdicts(marks, **features):
-    """Verdicts from a text of marks: + correct, - wrong, = tie, ? undecidable."""
+    """Make verdicts from a text: + correct, - wrong, = tie, ? undecidable."""
     frame = pd.DataFrame(
         {"case": "case", "item": range(len(marks)), "contrast": "grammatical > ungrammatical",
          "better_score": 0.0, "worse_score": 0.0, "correct": [mark == "+" for mark in marks],
@@ -169,7 +169,7 @@ def test_a_choice_that_leaves_nothing_says_what_there_is(where, message):
         select(frame, where)
 
 
-# Examples of parsed trees against gold ones: counts by hand, by sets, and intervals by scipy.
+# Examples of parsed trees against gold trees: hand counts, set operations, and scipy intervals.
 COLUMNS = ["sentence", "verb_index", "subj_index", "number", "n_attractors"]
 
 
@@ -177,17 +177,17 @@ def frame(*rows):
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-# Sentences a and b, with the verbs in places 3, 5, ...
+# Sentences a and b, with verbs at positions 3, 5, ...
 GOLD = frame(
     ("a", 3, 1, "sing", 0), ("a", 5, 4, "plur", 0), ("b", 9, 1, "sing", 2), ("b", 12, 11, "sing", 0),
     ("c", 4, 1, "plur", 1),
 )  # fmt: skip
 PARSED = frame(
     ("a", 3, 1, "sing", 0),  # equal
-    ("a", 5, 1, "sing", 0),  # another subject, another number
-    ("b", 9, 1, "sing", 1),  # an attractor missed
-    ("b", 14, 13, "sing", 0),  # no verb of gold's
-    ("d", 2, 1, "plur", 0),  # in a sentence that gold has nothing in
+    ("a", 5, 1, "sing", 0),  # wrong subject, wrong number
+    ("b", 9, 1, "sing", 1),  # one attractor missing
+    ("b", 14, 13, "sing", 0),  # not a verb in gold
+    ("d", 2, 1, "plur", 0),  # in a sentence without gold examples
 )
 
 
@@ -221,7 +221,7 @@ def test_tables_of_other_sentences_are_refused():
 
 @pytest.fixture
 def tables(tmp_path):
-    """Two tables of examples, in files."""
+    """Write two tables of examples to files."""
     head = "sentence\tverb_index\tverb_form\tnumber\topp_verb_form\tsubj_index\tn_attractors\n"
     rows = ["the dog barks\t2\tbarks\tsing\tbark\t1\t0\n", "the dogs bark\t2\tbark\tplur\tbarks\t1\t0\n"]
     (tmp_path / "gold.tsv").write_text(head + "".join(rows))
@@ -260,11 +260,11 @@ def test_tables_that_cannot_be_compared_are_named(tables, gold, parsed, message)
 
 
 def test_examples_of_one_sentence_are_a_cluster():
-    # Eight sentences with three verbs each; a sentence is parsed well as a whole or not at all.
+    # Eight sentences with three verbs each; each sentence is parsed correctly as a whole or not at all.
     gold = frame(*((str(s), verb, 1, "sing", 0) for s in range(8) for verb in (3, 6, 9)))
     parsed = gold[gold["sentence"].astype(int) < 6]
     row = compare_examples(gold, parsed).iloc[0]
-    # As much as eight draws of which six succeed, with Student's t for eight clusters: V = s² / 8.
+    # Equivalent to eight draws with six successes, and Student's t for eight clusters: V = s² / 8.
     variance = 0.75 * 0.25 / 7
     n, t = 0.75 * 0.25 / variance, student.ppf(0.975, 7)
     half = t / (n + t * t) * (n * 0.75 * 0.25 + t * t / 4) ** 0.5
@@ -274,10 +274,9 @@ def test_examples_of_one_sentence_are_a_cluster():
     assert row["recall_verb_low"] < independent.low
 
 
-# Garden-path effects from published surprisals: a design finds the words that its authors compared.
-#
-# The SAP benchmark gives GPT-2's surprisal of every word, and names the three words of each sentence that
-# count: the one that resolves the ambiguity and two behind it.
+# Garden-path effects from published surprisals: a design finds the words that its authors compared. The SAP
+# benchmark gives GPT-2's surprisal of every word, and names three words of each sentence: the word that
+# resolves the ambiguity, and the two after it.
 PLACES = "critical", "critical+1", "critical+2"
 BODY = "".join(
     f"{name}: {{{{ frame.{name} }}}} [critical {{{{ frame.critical }}}}] {{{{ frame.{name}_rest }}}}\n"
@@ -291,7 +290,7 @@ def words():
 
 
 def entry(item, own):
-    """One item of a lexicon: what stands before the verb that resolves its ambiguity, the verb, the rest."""
+    """Return a lexicon item: the words before the verb that resolves the ambiguity, the verb, the rest."""
     forms = {"name": f"item {item}"}
     for ambiguous, sentence in own.groupby("ambiguous"):
         (at,) = np.flatnonzero(sentence["region"] == 0)
@@ -301,7 +300,7 @@ def entry(item, own):
 
 
 def scored_as_published(suite, words):
-    """What a run would hold of every sentence, if the model were GPT-2 as published."""
+    """Return the scores that a run would have if the model were the published GPT-2."""
     surprisal = {
         " ".join(own["word"]): -own["surprisal"].to_numpy(np.float32)
         for _, own in words.groupby(["construction", "item", "ambiguous"])
@@ -343,12 +342,12 @@ def test_garden_path_effects_are_those_of_the_published_regions(words, construct
         np.testing.assert_allclose(row, [differences.mean(), *interval], rtol=1e-6)
         means = [surprisals.loc[(condition, place), "value"] for condition in ("ambiguous", "clear")]
         np.testing.assert_allclose(means, [published[1].mean(), published[0].mean()], rtol=1e-7)
-    assert effects.loc["critical", "low"] > 0  # GPT-2 is led up every one of these garden paths
+    assert effects.loc["critical", "low"] > 0  # GPT-2 has every one of these garden-path effects
 
 
-# The numbers that the papers on formal languages report, from verdicts made by hand.
+# The numbers that papers on formal languages report, from verdicts made by hand.
 def verdicts_of_formal(feature, rows):
-    """Verdicts from rows of a feature's value, right ones and wrong ones."""
+    """Make verdicts from rows of a feature value, a number of correct items and a number of wrong items."""
     flat = [(v, right) for v, n_right, n_wrong in rows for right in [True] * n_right + [False] * n_wrong]
     frame = pd.DataFrame(flat, columns=[feature, "correct"]).assign(tie=False, undecidable=False)
     return frame.assign(dependency=None, phenomenon="Formal languages", construction="C", contrast="a > b")
@@ -357,7 +356,7 @@ def verdicts_of_formal(feature, rows):
 @pytest.mark.parametrize(
     ("suite", "feature", "counts", "column", "values", "whole"),
     [
-        # The mean over distances whatever their number of brackets, the largest error, the share of strings.
+        # The unweighted mean over distances, the largest error, the share of strings.
         ("dyck_k2_m3", "distance", [(0, 90, 10), (2, 1, 1), (8, 0, 4)], "value", [0.9, 0.5, 0], 1.4 / 3),
         ("generalised_dyck_5_20", "attractors", [(0, 99, 1), (1, 2, 3), (3, 3, 1)], "value",
          [0.01, 0.6, 0.25], 0.6),
@@ -377,7 +376,7 @@ def test_intervals_of_errors_hold_the_errors():
     rows = by_feature(verdicts_of_formal("attractors", [(0, 19, 1), (1, 0, 5), (2, 7, 0)]), measure)
     assert (rows["low"] <= rows["value"]).all()
     assert (rows["value"] <= rows["high"]).all()
-    # Wilson's interval of 1 in 20, from the formula: (k + z²/2 ± z sqrt(k(n-k)/n + z²/4)) / (n + z²).
+    # Wilson's interval for 1 of 20, from the formula: (k + z²/2 ± z sqrt(k(n-k)/n + z²/4)) / (n + z²).
     z, n, k = 1.959964, 20, 1
     middle, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
     expected = [(middle - half) / (n + z * z), (middle + half) / (n + z * z)]
@@ -392,7 +391,7 @@ def test_the_mean_over_distances_is_as_sure_as_its_rows_are_together():
     errors = [part.std(ddof=1) / len(part) ** 0.5 for part in (clusters[[f"s{i}" for i in range(20)]],
               clusters[[f"s{i}" for i in range(20, 30)]])]  # fmt: skip
     low, high = headline_interval(frame, measure)
-    # Wilson's interval of .75, for as many verdicts as its variance says, with t's quantile for 29 degrees.
+    # Wilson's interval of .75, with the n that its variance implies and t's quantile for 29 degrees.
     p, t = 0.75, 2.0452296
     n = p * (1 - p) / (sum(error**2 for error in errors) / 4)
     middle, half = p + t * t / (2 * n), t * (p * (1 - p) / n + t * t / (4 * n * n)) ** 0.5

@@ -13,11 +13,11 @@ from statsmodels.stats.weightstats import ttost_paired
 from tseval.analysis.breakdowns import joint_grid, with_intervals
 from tseval.analysis.comparisons import pairwise, share_entries
 
-SIZES = (8, 12)  # verbs, and items of each
+SIZES = (8, 12)  # verbs, and items of each verb
 
 
 def verdicts(share, seed=0, *, entries=True, undecidable=(), **features):
-    """Verdicts of a model that knows each verb to another extent; every verb has as many items."""
+    """Draw verdicts of a model whose accuracy differs by verb; all verbs have the same number of items."""
     random = np.random.default_rng(seed)
     verb = np.repeat(np.arange(SIZES[0]), SIZES[1])
     known = random.uniform(share - 0.3, share + 0.3, SIZES[0])

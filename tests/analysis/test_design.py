@@ -20,7 +20,7 @@ def variance_of_mean(values, design):
 
 
 def cells_of(codes, chosen):
-    """The cell of every item in plain words; an item without an entry has one of its own."""
+    """Return each item's cell; an item without an entry is a separate cell."""
     return [
         ("alone", item) if (entries := codes[item, list(chosen)]).min() < 0 else tuple(entries.tolist())
         for item in range(len(codes))
@@ -28,7 +28,7 @@ def cells_of(codes, chosen):
 
 
 def by_a_plain_loop(values, rows, codes):
-    """The equation of `Design.spread` and the degrees of freedom, one item at a time."""
+    """Compute the equation of `Design.spread` and the degrees of freedom, one item at a time."""
     names, items = sorted(set(rows.tolist())), range(len(values))
     of_row = {row: [item for item in items if rows[item] == row] for row in names}
     means = {row: np.mean([values[item] for item in own]) for row, own in of_row.items()}
@@ -51,10 +51,10 @@ def by_a_plain_loop(values, rows, codes):
 
 
 def one_combination(values, rows, cell):
-    """The sum over the cells of one set of factors, and its degrees of freedom by whole matrices."""
+    """Compute the sum over the cells of a set of factors, and its degrees of freedom by whole matrices."""
     names, n, cells = sorted(set(rows.tolist())), len(values), sorted(set(cell), key=str)
     single = [row for row in names if len({cell[i] for i in range(n) if rows[i] == row}) == 1]
-    # What each item becomes when means are taken away: (items, items), and then how cells add them up.
+    # The matrix that subtracts means from items, (items, items), and the matrix that sums items to cells.
     away, add = np.zeros((n, n)), np.zeros((len(cells), n))
     for i in range(n):
         own = [j for j in range(n) if rows[j] == rows[i]]
@@ -69,7 +69,7 @@ def one_combination(values, rows, cell):
         away[i, i] += 1
         add[cells.index(cell[i]), i] = 1 / len(own) / len(names) / np.sqrt(1 - share)
     between = float(((add @ away @ values) ** 2).sum())
-    # Rows of a single cell are taken together, as if they were one row.
+    # Rows of a single cell are pooled as if they were one row.
     alone = np.isin(rows, single)
     for k in np.flatnonzero(alone):
         away[k] = [(k == j) - alone[j] / np.sum(rows == rows[j]) / len(names) for j in range(n)]
@@ -114,7 +114,7 @@ def test_without_clustering_the_variance_is_not_below_that_of_independent_items(
         found = variance_of_mean(values, design_of(codes))
         assert found >= independent * (1 - 1e-12)
         equal += found == pytest.approx(independent)
-    assert equal > 5  # or the floor would not have been needed
+    assert equal > 5  # otherwise the floor would not be tested
 
 
 def test_items_of_which_few_share_words_are_hardly_surer_than_independent_ones():

@@ -19,7 +19,7 @@ def independent(n_items):
 
 
 def models(*shares, n_items=200, seed=0):
-    """Verdicts of several models on independent items."""
+    """Draw verdicts of several models on independent items."""
     return np.random.default_rng(seed).random((n_items, len(shares))) < np.array(shares)
 
 
@@ -67,14 +67,15 @@ def test_pairs_come_in_order_and_the_other_way_round_turns_the_sign():
 def test_models_with_the_same_verdicts_may_still_differ_on_other_words():
     verdicts, codes = draw_items((14, 10), (0.5, 0.5))
     (found,) = differences(np.stack([verdicts, verdicts], axis=1), design_of(codes))
-    # At worst ten entries that are wholly right or wrong, of which none showed a difference.
+    # Worst case: each of ten entries is completely right or wrong, and none shows a difference.
     t = student.ppf(0.975, 9)
     assert (found.value, found.p) == (0, 1)
     assert found.high == -found.low == pytest.approx(t * np.sqrt(t**2 / (10 + t**2) / 10))
 
 
 def test_a_single_verdict_that_differs_changes_next_to_nothing():
-    # 14 verbs of 200 items, all right: one verb in five that a model lacks would be missed once in twenty.
+    # 14 verbs with 200 items each, all correct. If a model failed on one verb in five, 14 verbs would miss it
+    # once in twenty draws.
     codes = np.repeat(np.arange(14), 200)[:, None]
     correct = np.ones((2800, 3), bool)
     correct[5, 1] = False
@@ -97,7 +98,7 @@ def test_always_right_against_always_wrong_is_told_by_entries_not_by_items():
 
 @pytest.mark.parametrize(("n_verbs", "word"), [(20, "undecided"), (1000, "equivalent")])
 def test_nearly_equal_models_are_equivalent_on_many_words_alone(n_verbs, word):
-    # Of 20 verbs none may be of a kind that one model lacks, however small the error that is seen.
+    # 20 verbs cannot exclude a kind of verb on which one model fails, however small the observed error is.
     one, verbs = np.ones(n_verbs * 50, bool), np.repeat(np.arange(n_verbs), 50)
     other = one.copy()
     other[[0, 60]] = False

@@ -1,4 +1,4 @@
-"""Estimates from the cache are those that are computed, and follow what they are of."""
+"""Cached estimates equal computed ones, and change with their input."""
 
 import json
 
@@ -27,7 +27,7 @@ def items():
 
 
 def counted(monkeypatch):
-    """Count what is computed."""
+    """Count the computations."""
     calls, compute = [], estimates._estimates
     monkeypatch.setattr(estimates, "_estimates", lambda *given: (calls.append(1), compute(*given))[1])
     return calls

@@ -69,7 +69,7 @@ def test_no_interval_is_narrower_than_wilsons_and_none_leaves_0_to_1(drawn):
 def test_where_all_verdicts_are_alike_items_are_worth_the_entries_of_the_smallest_factor(right):
     found = of_all(np.full(20 * 14 * 10, right), design_of(crossed(20, 14, 10)))
     t = student.ppf(0.975, 9)
-    away = t**2 / (10 + t**2)  # Wilson's interval of 10 in 10
+    away = t**2 / (10 + t**2)  # Wilson's interval for 10 of 10
     ends = (1 - away, 1.0) if right else (0.0, away)
     assert (found.low, found.high) == pytest.approx(ends)
     assert (found.se, found.n_eff) == (0, pytest.approx(10))
@@ -96,7 +96,7 @@ def test_a_mean_counts_each_row_once_and_knows_words_across_rows():
     found = of_all(correct, design_of(codes, rows))
     of_rows = [correct[rows == row].mean() for row in range(3)]
     assert found.value == pytest.approx(np.mean(of_rows))
-    # Balanced: the mean over rows of each entry, and how these means spread.
+    # Balanced data: the mean over rows of each entry, and the variance of these means.
     of_entries = [
         np.mean([correct[(rows == row) & (codes[:, 0] == entry)].mean() for row in range(3)])
         for entry in range(12)
@@ -156,7 +156,7 @@ def test_the_variance_is_that_between_seeds_and_that_between_entries():
     assert found.of_seeds == pytest.approx(of_seeds)
     assert found.spread == pytest.approx(of_seeds.std(ddof=1))
     assert found.se**2 == pytest.approx(between_seeds + between_entries)
-    # Banerjee's interval: each part of the variance with the quantile of its own degrees of freedom.
+    # Banerjee's interval: each part of the variance uses the quantile of its own degrees of freedom.
     parts = (between_seeds, 2), (between_entries, 7)
     mixed = sum(part * student.ppf(0.975, df) ** 2 for part, df in parts) / found.se**2
     assert student.ppf(0.975, found.df) == pytest.approx(np.sqrt(mixed))
@@ -172,7 +172,7 @@ def test_seeds_that_are_always_right_have_an_interval():
 
 
 def drawn(n_seeds, better=0.0, seed=0):
-    """Verdicts of several seeds on items of 8 verbs, 40 each, (items, seeds), and the codes of the verbs."""
+    """Draw verdicts of seeds on 40 items for each of 8 verbs, (items, seeds), and the verbs' codes."""
     random = np.random.default_rng(seed)
     codes = np.repeat(np.arange(8), 40)[:, None]
     shares = 0.5 + better + 0.02 * codes + 0.04 * random.standard_normal(n_seeds)
@@ -180,12 +180,12 @@ def drawn(n_seeds, better=0.0, seed=0):
 
 
 def by_hand(first, second, codes):
-    """How much better the second is, its standard error and degrees of freedom."""
+    """Compute by how much the second is better, its standard error and degrees of freedom."""
     of_items = second.mean(axis=1) - first.mean(axis=1)
     of_verbs = [of_items[codes[:, 0] == verb].mean() for verb in range(8)]
     several = [one for one in (first, second) if one.shape[1] > 1]
     between_seeds = sum(one.mean(axis=0).var(ddof=1) / one.shape[1] for one in several)
-    # Items are never surer than if they were independent.
+    # Items never have less variance than independent items.
     between_verbs = max(np.var(of_verbs, ddof=1) / 8, np.var(of_items, ddof=1) / len(of_items))
     fewer = min(one.shape[1] for one in several) - 1
     df = (between_seeds + between_verbs) ** 2 / (between_seeds**2 / fewer + between_verbs**2 / 7)
@@ -208,7 +208,7 @@ def test_a_difference_of_means_has_the_interval_of_a_t_test_of_their_means(seeds
 @pytest.mark.parametrize("n_seeds", [2, 3])
 def test_seeds_that_differ_from_a_model_by_the_same_on_every_item_say_nothing_of_other_words(n_seeds):
     n_items = 12
-    shares = np.arange(n_items)[:, None] % n_seeds == np.arange(n_seeds)  # each item is right for one seed
+    shares = np.arange(n_items)[:, None] % n_seeds == np.arange(n_seeds)  # each item is correct for one seed
     (found,) = differences_of_seeds([shares, np.ones((n_items, 1), bool)], without_factors(n_items))
     often, score = 1 - 1 / n_seeds, student.ppf(0.975, n_items - 1) ** 2
     # Wilson's ends: (p - often)² = score p (1 - p) / n.
@@ -241,7 +241,7 @@ def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does():
         gap, se, df = by_hand(first, second, codes)
         p = 2 * student.sf(abs(gap) / se, df)
         if 0.045 < p < 0.055:
-            continue  # a critical value of 10,000 draws has an error
+            continue  # a critical value from 10,000 draws has an error
         found = ranks_of_seeds([first, second], design_of(codes))
         assert bool(found.better.any()) == (p < 0.05)
         assert found.means == pytest.approx([first.mean(), second.mean()])
@@ -249,13 +249,13 @@ def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does():
     assert outcomes == {True, False}
 
 
-# Correlations against scipy, their errors against the jackknife, their intervals against the truth.
+# Correlations against scipy, their errors against the jackknife, their intervals against the true value.
 BOTH: dict[str, Any] = {"pearson": (pearson, stats.pearsonr), "spearman": (spearman, stats.spearmanr)}
 
 
 @pytest.fixture(params=BOTH)
 def both(request):
-    """A correlation as we compute it, and as scipy does."""
+    """Return a correlation of tseval and of scipy."""
     return BOTH[request.param]
 
 
@@ -268,7 +268,7 @@ def alone(n):
 
 
 def measures(n, rho=0.5, seed=0, steps=None):
-    """Two correlated measures; with steps the second has so few values that many are equal."""
+    """Draw two correlated measures; with `steps`, the second is rounded to few values, so that ties occur."""
     x, y = np.random.default_rng(seed).multivariate_normal([0, 0], [[1, rho], [rho, 1]], n).T
     return x, y if steps is None else np.round(y * steps) / steps
 
@@ -333,13 +333,13 @@ def test_a_correlation_has_no_scale(scale):
     assert pearson(y, x * scale, alone(5)).value == pytest.approx(expected)
 
 
-# Intervals hold the truth as often as they say; `benchmarks/coverage.py` has more populations and draws.
+# Intervals contain the true value as often as their level says; `benchmarks/coverage.py` has more.
 LEVELS, STRENGTHS = (20, 14, 10), (0.5, 0.5, 0.5)
 SIMULATIONS = 300
 
 
 def true_accuracy():
-    """Over all entries that there could be: the mean of a logistic function of a normal variable."""
+    """Return the accuracy over all possible entries: the mean of a logistic function of a normal variable."""
     spread = np.sqrt(np.square(STRENGTHS).sum())
     return quad(lambda x: expit(0.3 + spread * x) * norm.pdf(x), -10, 10)[0]
 
@@ -356,12 +356,12 @@ def test_clustered_intervals_hold_the_accuracy_and_wilsons_do_not():
     assert wilson < 0.4
 
 
-# Standard errors of a published LSTM on Marvin & Linzen, against sums of pandas over every set of three
-# factors, with the signs of Cameron, Gelbach & Miller (2011); each cell makes up for its share of the mean.
-# What is wrong in *Simple* is of one verb, and seven verbs are worth seven items at most.
+# Standard errors of a published LSTM on Marvin & Linzen, against pandas sums over every set of three factors,
+# with the signs of Cameron, Gelbach & Miller (2011). Each cell is corrected for its share of the mean. All
+# errors in *Simple* are with one verb, and the effective sample size of seven verbs is at most seven.
 
 
-# Input of which little can be said: an interval that is finite and holds the accuracy, and is no point.
+# Small samples: the interval is finite, contains the accuracy, and is not a point.
 @pytest.mark.parametrize("verdicts", [[1], [0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0], [1, 0, 1, 1, 0, 1]])
 @pytest.mark.parametrize("kind", ["one entry", "an entry each", "missing cells", "a row each"])
 def test_little_input_has_an_honest_interval(verdicts, kind):

@@ -72,7 +72,8 @@ def test_scores_at_each_mass_are_those_of_the_papers_program(run, published, lik
                 if expected is None:
                     assert np.isnan(scores[name][here])
                 else:
-                    # Its float32 decides how far a cut reaches into a form; means differ by less than 1e-5.
+                    # The program's float32 moves the point where a cut falls in a form; means differ by less
+                    # than 1e-5.
                     assert scores[name][here] == pytest.approx(expected, abs=5e-5)
                     n_compared += 1
         assert n_compared
@@ -110,13 +111,13 @@ def test_improbable_forms_do_not_become_zero():
 
 
 def test_a_cut_mixes_the_scores_without_and_with_the_form_that_it_falls_on():
-    """The vocabulary is .4 right, .3 wrong, .2 right, .1 wrong of two lemmas."""
+    """Two lemmas share the vocabulary: .4 right and .3 wrong, .2 right and .1 wrong."""
     forms = of_probabilities([0.4, 0.2], [0.3, 0.1])
     before = RightAndWrong(np.array([[0.0, 0.7]]), np.array([[0.4, 0.9]]))
-    votes, mass = at_mass(forms, before, 0.55, least=False)  # half-way into the second form
+    votes, mass = at_mass(forms, before, 0.55, least=False)  # halfway into the second form
     assert votes == pytest.approx([1.0])
     assert mass == pytest.approx([0.5 * 1 + 0.5 * 0.4 / 0.7])
-    votes, mass = at_mass(forms, before, 0.2, least=True)  # half-way into .2: with it a lemma has both forms
+    votes, mass = at_mass(forms, before, 0.2, least=True)  # halfway into .2, which gives one lemma both forms
     assert votes == pytest.approx([1.0])
     assert mass == pytest.approx([0.2 / 0.3])
     votes, mass = at_mass(forms, before, 0.05, least=True)
@@ -128,7 +129,7 @@ def test_a_cut_mixes_the_scores_without_and_with_the_form_that_it_falls_on():
 
 
 def draw_contexts(rng, n_subjects, n_lemmas, weight=1.5):
-    """Draw subjects and lemmas, and what a model says of both; some verbs are much more likely."""
+    """Draw subjects, lemmas and a model's probabilities for both; some verbs are much more probable."""
     n_contexts = 4 * n_subjects
     subject = np.repeat(np.arange(n_subjects), 4)
     logit = (
@@ -151,7 +152,7 @@ def draw_contexts(rng, n_subjects, n_lemmas, weight=1.5):
 
 @pytest.mark.slow
 def test_intervals_hold_the_values_over_other_subjects_and_lemmas():
-    """The truth is that of far more subjects and lemmas; 5% may miss, with room for 200 draws."""
+    """The truth is computed from far more subjects and lemmas; 5% may miss, with a margin for 200 draws."""
     rng = np.random.default_rng(5)
     logit = 2 + rng.normal(0, (0.7**2 + 1.5**2 + 0.7**2) ** 0.5, 1_000_000)
     truth = {"ew": (logit > 0).mean(), "mw": (1 / (1 + np.exp(-logit))).mean()}

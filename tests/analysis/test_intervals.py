@@ -1,4 +1,4 @@
-"""The confidence level: one option, which every interval, test and rank of a command follows."""
+"""The confidence level: one option sets it for every interval, test and rank of a command."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from tseval.analysis.ranks import rank_models
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Three runs of one model on 60 pairs: two take items as independent, one is clustered by the verb."""
+    """Make three runs of one model on 60 pairs: two with independent items, one clustered by verb."""
     folder = tmp_path_factory.mktemp("runs")
     write_verb_pairs(folder / "pairs.csv")
     for name, cluster in (
@@ -63,7 +63,7 @@ def test_a_difference_and_its_word_follow_the_level():
         (word,) = judge_differences([wide], 0.02)
     half = student.ppf(0.995, wide.df) * wide.se
     assert (wide.low, wide.high) == pytest.approx((wide.value - half, wide.value + half))
-    # Its p is the same, between .01 and .05: told apart at 95%, not at 99%.
+    # Its p is the same, between .01 and .05: a difference at 95%, none at 99%.
     assert wide.p == usual.p
     assert 0.01 < usual.p < 0.05
     assert (judge_differences([usual], 0.02)[0].word, word.word) == ("better", "undecided")

@@ -1,4 +1,4 @@
-"""The factors of runs whose items are paired: contexts of two runs are one factor only if they are equal."""
+"""Factors of runs with paired items: contexts of two runs are one factor only if they are equal."""
 
 import pandas as pd
 

@@ -30,7 +30,7 @@ def test_equal_models_may_have_any_rank():
 
 
 def test_models_are_told_apart_where_holms_correction_of_their_pairs_does():
-    # An authority of its own: scipy's paired t-test and statsmodels' correction.
+    # An independent check: scipy's paired t-test and statsmodels' correction.
     correct = np.random.default_rng(3).random((500, 6)) < np.linspace(0.5, 0.75, 6)
     pairs = list(combinations(range(6), 2))
     columns = correct.T.astype(float)
@@ -48,7 +48,7 @@ def test_models_are_told_apart_where_holms_correction_of_their_pairs_does():
 
 
 def every_group(better):
-    """The largest groups of models of whom no two are told apart, by trying all groups."""
+    """Find the largest groups of models without a difference between any two, by trying all groups."""
     n = len(better)
     apart = better | better.T
     free = [
@@ -107,7 +107,7 @@ def test_rank_sets_over_several_rows_rank_the_means():
 
 
 def every_draw(correct, rows, entries, n_entries):
-    """Mean ranks of the first model in every way to draw entries with replacement."""
+    """Return the mean ranks of the first model for every way to draw entries with replacement."""
     found = []
     for drawn in product(range(n_entries), repeat=n_entries):
         ranks = []
@@ -126,13 +126,13 @@ def test_the_interval_is_that_of_all_draws_of_the_entries():
     exact = every_draw(correct, rows, entries, 5)
     low, high = mean_rank_intervals(correct, design_of(entries[:, None], rows))
     for end, share in ((low[0], 0.025), (high[0], 0.975)):
-        # The draws are a sample: the end lies between quantiles nearby.
+        # The draws are a sample, so the end is between nearby quantiles.
         assert np.quantile(exact, share - 0.015) <= end <= np.quantile(exact, share + 0.015)
 
 
 @pytest.mark.slow
 def test_entries_of_two_factors_are_drawn_apart_and_count_together():
-    # A pigeonhole bootstrap in plain numpy, with draws of its own.
+    # A pigeonhole bootstrap in plain numpy, with other random draws.
     random, codes = np.random.default_rng(5), np.tile(crossed(8, 6), (30, 1))
     drawn = [draw_items((8, 6), (0.8, 0.8), seed=seed)[0] for seed in range(4)]
     rows = [np.stack([own ^ (random.random(48) < 0.25) for own in drawn], axis=1) for _ in range(30)]
@@ -164,7 +164,8 @@ def test_independent_items_are_drawn_one_by_one():
 
 
 def test_all_rows_are_drawn_together():
-    # One word decides every row: the rows rise and fall together, so their mean is no surer than one of them.
+    # One word decides every row. So the rows rise and fall together, and their mean has the same variance as
+    # one row.
     entries, rows = np.repeat(np.arange(5), 8), np.tile(np.arange(8), 5)
     correct = np.stack([entries < 3, entries >= 3], axis=1)
     low, high = mean_rank_intervals(correct, design_of(entries[:, None], rows))

@@ -1,4 +1,4 @@
-"""What single words do to a row: against filtering by hand, closed forms and other programs."""
+"""The effect of single words on a row: against filtering by hand, closed forms and other programs."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ NAMES = ("verb", "subject", "embedded")
 
 
 def verdicts_of(correct, codes, construction="Simple", **columns):
-    """Verdicts of one row whose items have these entries."""
+    """Make verdicts of one row whose items have these entries."""
     frame = pd.DataFrame(
         {"dependency": "short", "phenomenon": "Agreement", "construction": construction,
          "contrast": "grammatical > ungrammatical", "correct": correct, "undecidable": False}
@@ -58,7 +58,7 @@ def test_each_entry_is_what_the_row_is_with_and_without_it(drawn):
 
 
 def test_a_word_that_turns_a_row_is_named():
-    # Of six verbs five are right three times in four, and the last one never: it alone makes the row unsure.
+    # Five of six verbs are correct in three of four items, the last never: it alone makes the row uncertain.
     codes = np.stack([np.repeat(np.arange(6), 40), np.tile(np.arange(8), 30)], axis=1)
     correct = np.where(codes[:, 0] == 5, False, np.repeat(np.arange(30), 8) % 4 != 0)
     found = by_factor(robustness(verdicts_of(correct, codes)).entries).to_dict("list")
@@ -87,7 +87,7 @@ def test_where_words_do_not_matter_single_items_limit_a_row():
 
 
 def test_a_factor_of_too_few_entries_is_looked_at_but_limits_nothing():
-    # "no" licenses, "few" does not: half of the items hang on one word.
+    # "no" licenses, "few" does not: half of the items depend on one word.
     codes = np.stack([np.tile(np.arange(2), 100), np.repeat(np.arange(20), 10)], axis=1)
     found = robustness(verdicts_of(codes[:, 0] == 0, codes))
     assert found.rows["limit"].tolist() == [ITEMS]

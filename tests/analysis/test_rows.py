@@ -20,7 +20,7 @@ from tseval.report.published import BUNDLED_BOARDS, read_board
 
 
 def verdicts(*rows, **features):
-    """Verdicts from (construction, verdict) pairs; + correct, - wrong, = tie, ? undecidable."""
+    """Make verdicts from (construction, verdict) pairs; + correct, - wrong, = tie, ? undecidable."""
     frame = pd.DataFrame(
         [
             {"case": "case", "item": i, "construction": construction, "phenomenon": "P",
@@ -97,13 +97,13 @@ def test_lexicon_entries_break_a_table_down_as_the_same_texts_do():
     assert by_entry[rest].equals(by_text[rest])
 
 
-# Models against one of them, row by row: against the estimators one by one, and sums by hand.
+# All models against one of them, row by row: against the single estimators, and sums by hand.
 PER_ROW = 60
 ROWS = ("Simple", "Coordination", "In a clause")  # in the order of the table
 
 
 def verdicts_of_against(seed, *, entries=True, unknown=()):
-    """Verdicts on three rows, the long one first; `unknown` rows are undecidable."""
+    """Draw verdicts on three rows, the long one first; `unknown` rows are undecidable."""
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(
         [
@@ -127,7 +127,7 @@ def verdicts_of_against(seed, *, entries=True, unknown=()):
 
 
 def alone(frames):
-    """Models, each on its own."""
+    """Return each model as a separate group."""
     return {name: [frame] for name, frame in frames.items()}
 
 
@@ -154,7 +154,7 @@ def test_rows_stand_in_the_order_of_the_table_and_each_is_compared_on_its_own():
 
 def test_means_count_each_row_once_and_cluster_entries_across_rows():
     frames = {"a": verdicts_of_against(1), "b": verdicts_of_against(2)}
-    # A row with twice as many items still counts once.
+    # A row with twice as many items has the same weight.
     frames = {name: pd.concat([frame, frame[:PER_ROW]], ignore_index=True) for name, frame in frames.items()}
     found = against(alone(frames), "b", (), 0.02)
     assert found.means["over"].tolist() == [
@@ -199,7 +199,7 @@ def test_nothing_decidable_is_no_number_anywhere():
 def test_rows_are_broken_down_by_features_and_by_entries():
     frames = {"a": verdicts_of_against(1), "b": verdicts_of_against(2)}
     found = against(alone(frames), "b", ("number", "verb.entry"), 0.02)
-    assert len(found.rows) == 3 * 6  # each verb has one number in these items
+    assert len(found.rows) == 3 * 6  # each verb has one grammatical number in these items
     row = found.rows[found.rows["verb.entry"] == "v3"].index[0]
     own = frames["a"]["construction"] == found.rows["construction"][row]
     one, other = (of[own & (of["verb.entry"] == "v3")]["correct"].mean() for of in frames.values())
@@ -228,12 +228,12 @@ def test_seeds_are_averaged_on_what_all_of_both_can_decide_and_the_reference_has
     assert against(groups, "c", (), 0.02).rows["spread"].isna().all(), "one seed has no spread"
 
 
-# Means over seeds, row by row: against sums by hand and the estimators one by one.
+# Means over seeds, row by row: against sums by hand and the single estimators.
 N_VERBS, PER_VERB = 6, 20
 
 
 def verdicts_of_seeds(shift, seed, unknown=()):
-    """Verdicts on two rows; each verb is known to an extent of its own, each seed shifts all."""
+    """Draw verdicts on two rows; accuracy differs by verb, and each seed shifts it."""
     known = np.random.default_rng(0).uniform(0.4, 0.8, N_VERBS)
     random = np.random.default_rng(seed)
     verb = np.tile(np.repeat(np.arange(N_VERBS), PER_VERB), 2)
@@ -300,13 +300,13 @@ def frame(rows):
 
 @pytest.fixture
 def oracle():
-    """The published table as transcribed apart from the board."""
+    """Return the published table, transcribed independently of the board."""
     return json.loads(TABLE4.read_text())
 
 
 @pytest.fixture
 def published():
-    """Rows and accuracies of the bundled board."""
+    """Return rows and accuracies of the bundled board."""
     board = read_board(BUNDLED_BOARDS / "bhatt2020")
     rows = pd.DataFrame([(row.dependency, row.phenomenon) for row in board.rows])
     rows.columns = ["dependency", "phenomenon"]
@@ -342,7 +342,7 @@ def test_the_misprint_named_in_the_boards_note_moves_the_mean_ranks_as_it_says(p
     ("values", "ranks"),
     [
         (["0.9", "0.5", "0.5", "0.1"], [1, 2, 2, 4]),
-        ([Fraction(10**17 - 2, 10**17), Fraction(10**17 - 1, 10**17)], [2, 1]),  # beyond a float's digits
+        ([Fraction(10**17 - 2, 10**17), Fraction(10**17 - 1, 10**17)], [2, 1]),  # too many digits for a float
         (["0.5", None, "0.4"], [1, None, 2]),
     ],
 )
@@ -386,6 +386,6 @@ def test_a_model_with_no_row_has_no_mean_and_leaves_that_of_another_as_it_is(
 
 @given(st.fractions(0, 1, max_denominator=30000), st.integers(1, 4))
 def test_a_cut_value_is_the_decimal_expansion_broken_off(value, decimals):
-    digits = value.numerator * 10**12 // value.denominator  # twelve digits, by whole numbers
+    digits = value.numerator * 10**12 // value.denominator  # twelve digits, with integer arithmetic
     text = f"{digits:013d}"
     assert cut(value, decimals) == Fraction(f"{text[0]}.{text[1 : 1 + decimals]}")

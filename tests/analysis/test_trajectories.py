@@ -1,4 +1,4 @@
-"""When a row rises above chance: by the exact test of each moment, corrected for the number of moments."""
+"""The step at which a row rises above chance, by an exact test for each step, corrected for their number."""
 
 import math
 
@@ -12,7 +12,7 @@ from tseval.analysis.comparisons import emergence, trajectory
 from tseval.analysis.counts import count
 
 N = 100
-# Of 100 items, what is right at each step. By Wilson's interval 60 is above chance (p 0.0455), 59 is not.
+# Correct items of 100 at each step. By Wilson's interval, 60 is above chance (p 0.0455) and 59 is not.
 RIGHT = {0: 50, 100: 60, 200: 61, 400: 63, 800: 65, 1600: 58, 3200: 70, 6400: 72}
 
 
@@ -21,7 +21,7 @@ def line(right, n=N, df=None):
 
 
 def by_hand(counts):
-    """Two-sided p of each share by the normal distribution with the variance of chance, then Holm's steps."""
+    """Compute two-sided p by the normal distribution with chance's variance, then Holm's steps."""
     p = {step: 2 * norm.sf(abs(k / N - 0.5) / math.sqrt(0.25 / N)) for step, k in counts.items()}
     adjusted, largest = {}, 0.0
     for place, step in enumerate(sorted(p, key=lambda one: p[one])):
@@ -34,7 +34,8 @@ def test_the_first_step_above_chance_is_that_of_a_hand_computation():
     p, adjusted = by_hand(RIGHT)
     assert found.p == pytest.approx(list(p.values()), rel=1e-9)
     assert found.p_holm == pytest.approx([adjusted[step] for step in RIGHT], rel=1e-9)
-    # 72 and 70 are far above; 65 has p 0.0027, times 6; 63 has 0.0093, times 5; 61 has 0.0278, times 4.
+    # 72 and 70 are far above chance. p of 65 is 0.0027, times 6; of 63, 0.0093, times 5; of 61, 0.0278, times
+    # 4.
     assert [step for step, above in zip(RIGHT, found.above, strict=True) if above] == [400, 800, 3200, 6400]
     assert (found.first, found.settled) == (400, 3200)
 

@@ -1,4 +1,4 @@
-"""Differences of models that hardly differ: what entries that were not drawn may hide."""
+"""Differences between nearly equal models: the bound for entries that are not in the sample."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from tseval.analysis.differences import differences, judge_differences
 
 
 def grid(n_rows, n_verbs, n_items, shared=True):
-    """Make rows of a lexicon of verbs, the same in each row or its own."""
+    """Make rows of a lexicon of verbs, either the same verbs in each row or different ones."""
     rows, verbs, _ = (axis.ravel() for axis in np.indices((n_rows, n_verbs, n_items)))
     codes = verbs if shared else rows * n_verbs + verbs
     return Design.of(Factors(("verb",), codes[:, None]), rows)
 
 
 def with_flips(design, n_flips, seed=0):
-    """Compare a model with a copy of which some verdicts, drawn at random, are turned."""
+    """Compare a model with a copy in which `n_flips` random verdicts are inverted."""
     random = np.random.default_rng(seed)
     one = random.random(len(design.rows)) < 0.7
     other = one.copy()
@@ -36,7 +36,7 @@ def test_in_one_row_the_bound_is_wilsons_for_the_entries_and_near_the_exact_one(
         found = with_flips(grid(1, n_verbs, 10), 0)
         t = student.ppf(0.975, n_verbs - 1)
         assert half_width(found) == pytest.approx(t * np.sqrt(t**2 / (n_verbs + t**2) / n_verbs), rel=1e-9)
-        exact = beta.ppf(0.975, 1, n_verbs)  # Clopper & Pearson, of none among so many
+        exact = beta.ppf(0.975, 1, n_verbs)  # Clopper & Pearson, for 0 of n
         assert exact <= half_width(found) < 1.7 * exact
 
 
@@ -44,15 +44,15 @@ def test_in_one_row_the_bound_is_wilsons_for_the_entries_and_near_the_exact_one(
 def test_a_mean_over_rows_combines_what_its_rows_may_hide(shared):
     n_rows, n_verbs = 16, 10
     found = with_flips(grid(n_rows, n_verbs, 5, shared), 0)
-    t = student.ppf(0.975, n_rows * (n_verbs - 1))  # of as many rows as there are
-    n_words = n_verbs if shared else n_rows * n_verbs  # how often entries differ is known from all of them
+    t = student.ppf(0.975, n_rows * (n_verbs - 1))  # for the sum over all rows
+    n_words = n_verbs if shared else n_rows * n_verbs  # all words together show how often entries differ
     highest = t**2 / (n_words + t**2)
     assert half_width(found) == pytest.approx(t * np.sqrt(highest / n_verbs / n_rows), rel=1e-9)
     assert half_width(found) < half_width(with_flips(grid(1, n_verbs, 5), 0)) / np.sqrt(n_rows)
 
 
 def test_intervals_change_gradually_with_the_number_of_verdicts_that_differ():
-    # As Marvin & Linzen's 3,000 contrasts: 19 rows, 20 subjects in each.
+    # Like Marvin & Linzen's 3,000 contrasts: 19 rows with 20 subjects each.
     design = grid(19, 20, 8)
     n_flips = (0, 1, 2, 3, 5, 8, 12, 20, 30)
     widths = [np.mean([half_width(with_flips(design, n, seed)) for seed in range(8)]) for n in n_flips]
@@ -63,7 +63,7 @@ def test_intervals_change_gradually_with_the_number_of_verdicts_that_differ():
 
 
 def test_what_is_seen_on_many_entries_alone_counts():
-    # The paired t-test by entries, as before: nothing is assumed where most entries differ.
+    # If most entries differ, the interval is that of the paired t-test by entries, without other assumptions.
     design = grid(1, 30, 20)
     random = np.random.default_rng(3)
     pair = random.random((600, 2)) < [0.7, 0.6]
@@ -82,7 +82,7 @@ def test_fourteen_verbs_never_make_two_models_equivalent(n_flips):
 
 
 def test_a_copy_that_lacks_one_verb_in_twenty_is_held_and_not_called_equivalent():
-    # Drawn in plain numpy: 20 verbs of 10 items; what the copy lacks it gets wrong.
+    # Drawn in plain numpy: 20 verbs with 10 items each; the copy fails on the verbs that it does not know.
     random, accuracy, held, equivalent = np.random.default_rng(1), 0.8, 0, 0
     design = grid(1, 20, 10)
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""BabyLM's zero-shot tasks: the predictions are those that its own pipeline recorded, item for item."""
+"""BabyLM's zero-shot tasks: predictions equal those recorded from BabyLM's pipeline, item by item."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ def folder(tmp_path_factory, recorded):
 
 @pytest.fixture(scope="module")
 def results(folder):
-    """Where each model's results are, and what the command said of it."""
+    """Run each model; return its results folder and the command's output."""
     said = {}
     for model, (scheme, backend) in MODELS.items():
         ended = call("babylm", "--model", f"{scheme}:{model}", "--data", "data", cwd=folder)
@@ -46,7 +46,7 @@ def results(folder):
 
 @pytest.fixture
 def small(folder, tmp_path):
-    """Two tasks and a model, in a folder of its own."""
+    """Make a folder with two tasks and a model."""
     for name in ("comps", "wug_past_tense"):
         shutil.copytree(folder / "data" / name, tmp_path / "data" / name)
     shutil.copytree(folder / "plain", tmp_path / "plain.v1")
@@ -117,7 +117,7 @@ def test_a_missing_folder_is_named_and_the_others_are_scored(small):
             f"missing: the folder data/{name} does not exist, so tseval wrote no predictions" in ended.stderr
         )
     assert "left out: data/reading: tseval does not score this task" in ended.stderr
-    # The pipeline takes what follows the last period of a model's name for an ending.
+    # The pipeline treats the text after the last period of a model's name as a file extension.
     made = small / "out/plain/main/zero_shot/causal"
     assert sorted(path.parent.name for path in made.rglob("predictions.json")) == ["comps", "wug_past_tense"]
 
@@ -136,7 +136,7 @@ def test_results_of_another_model_are_left_as_they_are(small, folder):
     made = small / "results/plain/main/zero_shot/causal/comps/comps"
     before = (made / "predictions.json").read_bytes(), (made / "run/manifest.json").read_bytes()
 
-    again = call(*arguments, cwd=small)  # nothing is scored anew
+    again = call(*arguments, cwd=small)  # nothing is scored again
     assert again.returncode == 1
     assert (made / "run/manifest.json").read_bytes() == before[1]
 

@@ -1,4 +1,4 @@
-"""Whatever stands in the files of a board: one message for each command, and no text that anything obeys."""
+"""Board files with any content: each command gives one message, and no text in them is executed."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def root(made, tmp_path):
 
 @dataclass(frozen=True)
 class Place:
-    """A field of a file: the names and numbers that lead there."""
+    """A field of a file, by its path of names and indices."""
 
     file: str
     path: tuple[str | int, ...]
@@ -53,7 +53,7 @@ class Place:
 
 
 def places(file, kind, before=()):
-    """Every field of a dataclass, and of those in it."""
+    """Yield every field of a dataclass and of the dataclasses inside it."""
     hints = get_type_hints(kind)
     for field in fields(kind):
         here = (*before, field.name)
@@ -90,7 +90,7 @@ def put(place, value):
 
 
 def one_message(ended):
-    """Hold what a command says to one message, if it refuses."""
+    """Check that a command that refuses prints one message."""
     assert ended.returncode in (0, 1, 2)
     assert "Traceback" not in ended.stderr
     if ended.returncode == 2:
@@ -102,7 +102,7 @@ def one_message(ended):
     return ended
 
 
-# Each command meets every field, with one of these; who reads all of them is `check`.
+# Each command meets every field with one of these values; `check` meets all of them.
 WRONG = [MISSING, ["x"], {"x": "y"}, 7.5, "x" * 5000, HOSTILE, None]
 
 
@@ -122,7 +122,7 @@ def test_every_field_that_is_missing_or_wrong_gets_one_message(made, tmp_path, f
             try:
                 edit(path, put(place, value))
             except (KeyError, IndexError, TypeError):
-                continue  # there is none in this board
+                continue  # this board does not have the field
             if path.read_bytes() == sound:
                 continue
             if file == MANIFEST and place.path[0] != "seal" and "seal" in json.loads(path.read_text()):
@@ -195,7 +195,7 @@ def test_every_field_of_board_json_that_is_wrong_gets_one_message(root):
 
 def test_hostile_texts_are_inert_on_the_page(root):
     board = root / "board"
-    said = HOSTILE.replace("\x1b", "\\x1b")  # YAML has no control characters but as escapes
+    said = HOSTILE.replace("\x1b", "\\x1b")  # in YAML, control characters must be escapes
     edit_yaml(board / "board.yaml", lambda content: content.update(
         title=HOSTILE, text=HOSTILE, source=HOSTILE, rules=[HOSTILE, said]))  # fmt: skip
 
@@ -208,8 +208,8 @@ def test_hostile_texts_are_inert_on_the_page(root):
     assert call("board", "write", board).returncode == 0
     page = (board / "README.md").read_text()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", page)
-    assert not re.search(r"(?<!\\)<", re.sub(r"(?<!\\)`[^`]*`", "", page))  # code is shown as it is
-    own_words, others = page.split("Suite: ")  # `text` is Markdown on purpose
+    assert not re.search(r"(?<!\\)<", re.sub(r"(?<!\\)`[^`]*`", "", page))  # code is shown unchanged
+    own_words, others = page.split("Suite: ")  # `text` is Markdown by design
     assert not re.search(r"(?<!\\)\[x(?<!\\)\]\(", others)
     (row,) = [
         line for line in others.partition("## The entries")[2].splitlines() if line.startswith("| lstm ")
@@ -235,7 +235,7 @@ def test_hostile_names_are_inert_on_a_terminal(root):
             assert "\u202e" not in shown
 
 
-# Where files lie.
+# Locations of files.
 def test_a_link_is_not_written_through(root):
     page = root / "board" / "README.md"
     page.unlink()

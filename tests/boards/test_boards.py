@@ -1,4 +1,4 @@
-"""Boards: begun, added to, read, verified and checked; whatever an entry claims falsely is named."""
+"""Boards are created, extended, read, verified and checked; every false claim of an entry is named."""
 
 import re
 import shutil
@@ -33,7 +33,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def made(model, tmp_path_factory):
-    """A board over pairs beside it, with two entries, and the run that they are made of."""
+    """Make a board with two entries next to its suite of pairs; return it with the run of the entries."""
     root = tmp_path_factory.mktemp("boards")
     run_of_pairs(root, model, ("author", "pilot", "guard", "chef"), VERBS[:2])
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
@@ -112,7 +112,7 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
     monkeypatch.setattr(check, "board_suite", lambda board: expanded.append(board.name) or board_suite(board))
     assert call("verify", root / "board", root / "other").returncode == 0
     assert expanded == ["board", "other"]
-    rewrite(root / "other" / "board.yaml", digest="0" * 64)  # a board over another suite than the first
+    rewrite(root / "other" / "board.yaml", digest="0" * 64)  # a board with another suite than the first
     ended = call("verify", root / "board", root / "other")
     assert (ended.returncode, ended.stdout.count("plausible")) == (2, 2)
     assert "other" in ended.stderr
@@ -181,7 +181,7 @@ def test_a_part_of_the_suite_another_protocol_and_a_run_that_does_not_hold_are_r
         add_entries(root / "board", [root / "run"], About(), "again")
 
 
-# What is edited, and what is said of it.
+# The file to edit, the edit, and the message.
 def _count(folder):
     edit_yaml(folder / "entry.yaml", lambda content: content["rows"][0].update(
         n_correct=content["rows"][0]["n_correct"] - 1))  # fmt: skip
@@ -261,7 +261,7 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
     refused = call("board", "add", root / "board", root / "super")
     assert refused.returncode == 2
     assert "supermodel is the same model, scored in the same way, as the entry lstm" in refused.stderr
-    # Put there by hand.
+    # Files that a user put there.
     entry, files = entry_files(read_definition(root / "board"), str(root / "pairs.jsonl"), root / "super")
     write_beside(
         root / "board/entries/supermodel", {**files, "entry.yaml": write_entry(entry).encode()}
@@ -282,7 +282,7 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     assert wrong_with_board(board) == []
     assert call("board", "build", board, "-o", root / "site").returncode == 0
     assert "Ada Keeper" in (root / "site/index.html").read_text("utf-8")
-    # Another model than the entry's is not recorded.
+    # A check with a model other than the entry's is not recorded.
     other = call(
         "verify", board / "entries/lstm-bf16", *ask, "Ada Keeper", "--model-args", "precision=float32"
     )

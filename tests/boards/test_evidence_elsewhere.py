@@ -1,4 +1,4 @@
-"""Evidence that lies at an address: fetched from a real server, held to its digest, kept in the cache."""
+"""Evidence at a web address: downloaded from a real server, checked against its digest, and cached."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A board over pairs beside it, with an entry whose evidence is at the server, and the run it is of."""
+    """Make a board next to its pairs, whose entry has its evidence on the server, and the entry's run."""
     root = tmp_path_factory.mktemp("elsewhere")
     lines = (json.dumps({"sentence_good": good, "sentence_bad": bad, "n": 1}) + "\n" for good, bad in PAIRS)
     (root / "pairs.jsonl").write_text("".join(lines))
@@ -46,7 +46,7 @@ def made(tmp_path_factory):
 
 
 class Server:
-    """A server of files, which notes what it was asked for; `/away` leads to `leads_to`."""
+    """A file server that records its requests; `/away` redirects to `leads_to`."""
 
     def __init__(self, served):
         class Handler(SimpleHTTPRequestHandler):
@@ -76,7 +76,7 @@ class Server:
 
 @pytest.fixture
 def server(made):
-    """The server, with the evidence that it is to have."""
+    """Return the server, with the evidence on it."""
     _, server, content = made
     shutil.rmtree(server.served, ignore_errors=True)
     server.served.mkdir()
@@ -87,7 +87,7 @@ def server(made):
 
 @pytest.fixture
 def board(made, server, tmp_path, monkeypatch):
-    """A copy of the board, and an empty cache."""
+    """Copy the board, and set an empty cache."""
     monkeypatch.setenv(PRIVATE, "127.0.0.1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("board", "run"):
@@ -147,7 +147,7 @@ def test_another_file_at_the_address_is_refused_and_not_kept(board, server):
 def test_a_larger_file_is_read_no_further_than_it_may_be(board, server):
     size = entry_of(board)["evidence"]["bytes"]
     with (server.served / "lstm.parquet").open("ab") as file:
-        file.truncate(LARGEST_EVIDENCE * 16)  # holes, no disk
+        file.truncate(LARGEST_EVIDENCE * 16)  # a sparse file, which takes no disk space
     (found,) = wrong_with_board(board)
     assert f"it has more than {size:,} bytes" in found
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
     (found,) = wrong_with_board(board)
     assert "tseval cannot download the evidence from http://127.0.0.1" in found
     assert "File not found" in found
-    verified = call("verify", board)  # not wrong: nothing can be said
+    verified = call("verify", board)  # not wrong: the evidence cannot be checked
     assert (verified.returncode, "tseval cannot download the evidence" in verified.stderr) == (2, True)
     table = call("table", board)
     place = stored_evidence(entry_of(board)["evidence"]["sha256"])

@@ -1,4 +1,4 @@
-"""Forgeries of every file of a run and a board: each is seen at the level of docs/results/forgeries.md."""
+"""Forgeries of every file of a run and a board are detected at the level in docs/results/forgeries.md."""
 
 import random
 import re
@@ -26,7 +26,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def honest(model, tmp_path_factory):
-    """A suite, a run on it, and a board with that run."""
+    """Make a suite, a run on it, and a board with that run."""
     root = tmp_path_factory.mktemp("forged")
     board_of_pairs(root, model)
     return root
@@ -52,7 +52,7 @@ def test_what_is_honest_is_seen_by_nothing(honest, model):
 
 
 def levels_of(kind, sealed, copy, forge_and_look):
-    """Draw a kind's forgeries, and collect which levels see them."""
+    """Draw forgeries of a kind, and return the levels that detect them."""
     found = set()
     for seed in range(kind.seeds[sealed]):
         copy()

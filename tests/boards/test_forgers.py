@@ -1,4 +1,4 @@
-"""Forgers of entries who know the format: each way round verification that was found is closed."""
+"""Forged entries by people who know the format: every known way around verification is closed."""
 
 import re
 import shutil
@@ -74,15 +74,15 @@ def forge_key(entry, edit):
 
 
 def with_evidence(entry, edit):
-    """Edit the table of evidence, and let counts and written files follow, as far as they can be made."""
+    """Edit the table of evidence; update counts, and the written files as far as possible."""
     evidence_forged(entry, None, edit)
     seal_anew(entry)
-    with suppress(TsevalError):  # nothing follows from some forgeries
+    with suppress(TsevalError):  # some forgeries give no counts
         write_pages(entry.parents[1], read_definition(entry.parents[1]))
 
 
 def wrong(entry, model=None):
-    """Give the level that is wrong, and what is said; a check of the board says the same."""
+    """Return the wrong level and its message; a check of the board must give the same message."""
     report = verify_entry(entry, model=model, share=1.0)
     (found,) = (check for check in report.checks if not check.ok)
     if model is None:
@@ -95,7 +95,7 @@ def of_key(edit):
 
 
 def of_part(part):
-    """Let a part of the protocol, as anyone may name it, stand for one of the key."""
+    """Move a part of the key into the protocol, where any name is allowed."""
 
     def edit(key):
         key["protocol"][part], key[part] = key[part], "ab" * 32 if part == "fingerprint" else key[part]
@@ -104,14 +104,14 @@ def of_part(part):
 
 
 def of_column(name, first, others, kind):
-    """Add a column to the evidence, or put it in another's place; the first row has its own value."""
+    """Add or replace a column of the evidence; its first row has a different value."""
     return lambda entry: with_evidence(
         entry, lambda table: put(table, name, pa.array([first, *[others] * (table.num_rows - 1)], kind))
     )
 
 
 def of_answers(name, edit):
-    """Edit what was answered inside sentences, where something was."""
+    """Edit the answers inside sentences; rows without an answer stay empty."""
 
     def answers(table):
         edited = [value if value is None else edit(value) for value in table[name].to_pylist()]
@@ -124,7 +124,7 @@ def of_number(entry):
     (entry / "entry.yaml").write_text(f"format: 0x{'f' * 4000}\n")
 
 
-# What is forged, the level that sees it, and what it says.
+# The forgery, the level that detects it, and the message.
 OF_PAIRS = {
     **{f"{part} in the protocol does not stand for that of the key":
        (of_part(part), "whole", r"key `key\.protocol` contradicts")
@@ -135,12 +135,13 @@ OF_PAIRS = {
           r"suite")),
     "scores that follow from no evidence":
         (of_key(lambda key: key.update(score="sentence/penlp")), "whole", ""),
-    # Sums over sentences are made of pieces where there are some: the words would say nothing of them.
+    # If there are pieces, sums over sentences use them, so the words would have no effect.
     "a model of words has no pieces":
         (lambda entry: with_evidence(entry, lambda table: table.append_column("pieces", table["logprob"])),
          "plausible",
          "^the evidence has a column 'pieces' about sub-word pieces, but a model of kind 'native' reads"),
-    # Items whose sentences begin with different ones are undecidable: whoever forges chooses which.
+    # Items whose sentences begin with different unscored tokens are undecidable, so a forger could choose
+    # them.
     "a model of words leaves no first token unscored":
         (of_column("unscored", 7, None, pa.int64()), "plausible", ""),
     "pieces that are missing":
@@ -202,14 +203,14 @@ def test_numbers_without_end_are_no_traceback(entry, name):
 
 @pytest.mark.slowest
 def test_evidence_that_unpacks_to_more_than_is_read_is_refused_before(entry):
-    """A page of one text of 250 MB, again and again, in some kilobytes."""
+    """A page of one 250 MB text, repeated, is only kilobytes in the file."""
     whole = read_evidence(entry / "evidence.parquet").table
     schema = whole.schema.with_metadata(pa.parquet.read_schema(entry / "evidence.parquet").metadata)
     text = pa.array(["a" * (250 << 20)])
     rows = pa.table([whole["logprob"].slice(0, 1), text], schema=schema)
     with pa.parquet.ParquetWriter(
         entry / "evidence.parquet", schema, compression="zstd",
-        use_dictionary=False, write_statistics=False,  # either would read all of the text for each page
+        use_dictionary=False, write_statistics=False,  # either would read the whole text for each page
     ) as file:  # fmt: skip
         for _ in range(5):
             file.write_table(rows)

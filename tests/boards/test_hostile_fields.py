@@ -1,4 +1,4 @@
-"""Links, dates, names and lists of a board are held to what they are when they are read."""
+"""Links, dates, names and lists of a board are checked when they are read."""
 
 import os
 import shutil
@@ -141,7 +141,7 @@ def test_a_full_disk_leaves_nothing_of_an_entry(size, made, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     command = [sys.executable, "-m", "tseval", "board", "add", "made/board", "made/run"]
-    # What Python compiles would be cut short, too, and spoil every later start.
+    # Otherwise Python's compiled files would also be truncated and break every later start.
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         command, cwd=tmp_path, preexec_fn=limit, env=environment, capture_output=True, check=False

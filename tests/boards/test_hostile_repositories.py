@@ -1,4 +1,4 @@
-"""A board in a hostile git repository, which names programs that git would run: none of them is run."""
+"""A board in a hostile git repository that configures programs for git to run: none of them runs."""
 
 import shutil
 
@@ -21,7 +21,7 @@ def git(folder, *words):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A repository with a board, two commits, and an entry that is not committed."""
+    """Make a repository with a board, two commits, and an entry that is not committed."""
     root = tmp_path_factory.mktemp("hostile") / "clone"
     root.mkdir()
     entry = board_of_pairs(root, open_model("bundled:lstm"))
@@ -42,7 +42,7 @@ def root(made, tmp_path):
 
 
 def program(root, more=""):
-    """Write a program that leaves a mark; give the mark and the program."""
+    """Write a program that creates a marker file; return the marker and the program."""
     mark, file = root.parent / "EXECUTED", root.parent / "program"
     file.write_text(f"#!/bin/sh\n{more}\ntouch '{mark}'\nexit 1\n")
     file.chmod(0o755)
@@ -50,7 +50,7 @@ def program(root, more=""):
 
 
 def signed(root):
-    """Give the commit of the board a signature, which git hands to a program that checks it."""
+    """Sign the board's commit; git passes a signature to a program that checks it."""
     head = f"tree {git(root, 'rev-parse', 'base^{tree}')}\n"
     who = "A. Person <a@example.org> 1700000000 +0000"
     text = (
@@ -80,7 +80,7 @@ def with_signature(root, file):
 def with_filter(root, file):
     (root / ".git/info").mkdir(exist_ok=True)
     (root / ".git/info/attributes").write_text("* filter=x\n")
-    (root / "board/README.md").touch()  # newer than the index: git looks at it
+    (root / "board/README.md").touch()  # newer than the index, so git reads it
     return in_configuration(("filter.x.clean", "{}"))(root, file)
 
 
@@ -97,7 +97,7 @@ def gitfile(root, file):
 
 
 def embedded(root, file):
-    """Lay out the board itself like a bare repository, as a plain clone can bring it."""
+    """Give the board itself the layout of a bare repository, which an ordinary clone can contain."""
     shutil.copytree(root / ".git", root / "board", dirs_exist_ok=True)
     config = (
         f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "{file}"\n'
@@ -107,7 +107,7 @@ def embedded(root, file):
 
 
 def nested(root, file):
-    """Put a repository into it, known to the index, into which git would look."""
+    """Add a nested repository to the index, so that git would look into it."""
     within = root / "within"
     git(root, "init", "--quiet", "within")
     git(within, "commit", "--quiet", "--allow-empty", "--message", "Nothing")

@@ -1,4 +1,4 @@
-"""Forged models: evidence that no language model gives, or that was made from other entries, is flagged."""
+"""Forged evidence is flagged if no language model gives it, or if it was made from other entries."""
 
 import hashlib
 import re
@@ -23,7 +23,7 @@ LSTM, GEMMA = "bundled-lstm", "Gemma-3-270M"
 
 
 class Forger:
-    """A board with three honest entries, to which forged ones are added."""
+    """A board with three honest entries, to which forged entries are added."""
 
     def __init__(self, root):
         for name in ("public-clams", "suites/clams_english_60"):
@@ -40,7 +40,7 @@ class Forger:
         self.is_good = self._nodes_of_good_sentences(split, is_node)
 
     def _nodes_of_good_sentences(self, split, is_node):
-        """Mark the nodes that some grammatical sentence reaches."""
+        """Mark the nodes that are part of a grammatical sentence."""
         from tseval.evidence.prefixes import find_nodes  # noqa: PLC0415 - here alone
 
         nodes = find_nodes(split.words, split.words.shared)
@@ -58,7 +58,7 @@ class Forger:
         return evidence.table["logprob"].to_numpy().astype(float)
 
     def add(self, name, values=None, base=LSTM, **details):
-        """Add an entry with these numbers, sealed as if it were honest."""
+        """Add an entry with these numbers, sealed like an honest one."""
         entry = self.board / "entries" / name
         shutil.copytree(self.board / "entries" / base, entry)
         fingerprint = hashlib.sha256(name.encode()).hexdigest()
@@ -74,11 +74,11 @@ class Forger:
 
 
 def hashed(numbers):
-    """Give each number a log-probability of its own, from -9 to -5."""
+    """Give each different number its own log-probability, from -9 to -5."""
     return -5 - 4 * np.random.default_rng(1).random(int(numbers.max()) + 1)[numbers]
 
 
-# What is forged, as docs/results/forgeries.md lists it; how; and what is said of it.
+# The forgery, as listed in docs/results/forgeries.md; how it is made; and the message.
 KINDS = {
     "one log-probability everywhere": (
         lambda f: f.add("a-constant", np.full(f.n, -5.0)), r"each of its 9,407 log-probabilities is -5"),
@@ -127,7 +127,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
-    """The board with all forged entries, and what `tseval board check` prints."""
+    """Return the board with all forged entries, and the output of `tseval board check`."""
     forger = Forger(tmp_path_factory.mktemp("implausible"))
     names = {}
     for what, (forge, _) in KINDS.items():
@@ -184,7 +184,7 @@ def test_no_honest_seed_of_the_wide_zoo_is_flagged():
 def test_models_that_differ_as_seeds_do_are_no_copies():
     draw = np.random.default_rng(2)
     shared = draw.normal(-8, 3, 2_000)
-    seeds = [shared + draw.normal(0, 0.7, 2_000) for _ in range(6)]  # they correlate to .95
+    seeds = [shared + draw.normal(0, 0.7, 2_000) for _ in range(6)]  # their correlation is .95
     numbers = [Numbers(f"seed-{at}", f"{at}" * 64, one, one.copy) for at, one in enumerate(seeds)]
     assert list(copies(numbers)) == []
 

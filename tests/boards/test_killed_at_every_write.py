@@ -1,4 +1,4 @@
-"""Changes of a board killed at every single write: the same command completes them, nothing is left."""
+"""Changes of a board killed at every write: the same command completes them and leaves nothing behind."""
 
 import pytest
 from board_changes import COMMANDS, kill_command, make_boards

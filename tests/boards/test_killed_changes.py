@@ -1,4 +1,4 @@
-"""Changes of a board killed at every write: the same command completes them, and nothing is left behind."""
+"""Changes of a board killed at many writes: the same command completes them and leaves nothing behind."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A board over the years, in real git: two people submit at once, entries are renamed and retracted.
+"""The history of a board in real git: two people submit at the same time, entries are renamed and retracted.
 
 Words are withheld, and the suite gets a new version.
 """
@@ -35,7 +35,7 @@ def git(folder, *words):
 
 
 def step(folder, name, **environment):
-    """Run the steps of a job of the workflow as they are written, but for the installation."""
+    """Run the steps of a workflow job as they are written, except the installation."""
     jobs = yaml.safe_load((folder / ".github/workflows/board.yml").read_text("utf-8"))["jobs"]
     wanted = environment.pop("event", "push")
     summary = folder.with_name("summary.md")
@@ -54,7 +54,7 @@ def step(folder, name, **environment):
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory):
-    """A bare repository with a board; two clones, in each of which somebody has submitted a model."""
+    """Make a bare repository with a board, and two clones in which two people have submitted a model."""
     root = tmp_path_factory.mktemp("life")
     suite = root / "first/agreement"
     suite.mkdir(parents=True)
@@ -86,7 +86,7 @@ def life(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def merged(life):
-    """What two requests are checked by, and the repository after both, as the workflow leaves it."""
+    """Check both requests and merge them; return the checks and the repository as the workflow leaves it."""
     requests = [step(life / who, "check", event="pull_request")[0] for who in ("ann", "bob")]
     git(life, "clone", "--quiet", "host.git", "main")
     for who in ("ann", "bob"):
@@ -230,7 +230,7 @@ def test_an_entry_takes_the_place_of_another(clone):
     taken = refuse("board", "add", board, run, "--name", "newer")
     assert "newer is the same model, scored in the same way, as the entry bob--lstm" in taken.stderr
     succeed("board", "add", board, run, "--name", "newer", "--replace", "bob--lstm")
-    for _ in range(2):  # in the place of another, and of itself
+    for _ in range(2):  # it replaces another entry, then itself
         assert sorted(path.name for path in (board / "entries").iterdir()) == ["ann--lstm", "newer"]
         assert read_entry(board / "entries/newer").aliases == ("bob--lstm",)
         succeed("board", "add", board, run, "--name", "newer", "--replace", "newer")
@@ -266,7 +266,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     succeed(*RUN, "--suite", root / "twin", "--out", root / "hidden")
     succeed(*RUN, "--suite", clone / "agreement", "--out", root / "open")
     succeed("board", "hidden", board, root / "hidden", "--suite", root / "twin")
-    # Newcombe's interval of a difference, from those of the two tables.
+    # Newcombe's interval of a difference, from the intervals of both tables.
     public, hidden = (count(read_run(root / name).verdicts).iloc[0] for name in ("open", "hidden"))
     difference = hidden["accuracy"] - public["accuracy"]
     below = hypot(hidden["accuracy"] - hidden["low"], public["high"] - public["accuracy"])

@@ -1,4 +1,4 @@
-"""The published EW and MW, against the digits that the paper prints of GPT-2 XL."""
+"""The published EW and MW equal the digits that the paper prints for GPT-2 XL."""
 
 import pytest
 

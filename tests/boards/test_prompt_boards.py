@@ -1,4 +1,4 @@
-"""Leaderboards of models that are asked: one template for all, and nothing else beside them."""
+"""Leaderboards of prompt models: one template for all, and no entries with log-probabilities."""
 
 import json
 
@@ -16,7 +16,7 @@ PAIRS = "".join(
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Runs by two templates on two servers, one run of log-probabilities, and a board."""
+    """Make runs with two templates on two servers, one run with log-probabilities, and a board."""
     root = tmp_path_factory.mktemp("boards")
     (root / "pairs.jsonl").write_text(PAIRS)
     suite = ["--suite", "pairs.jsonl", "--quiet"]
@@ -45,7 +45,7 @@ def test_a_board_of_prompts_takes_runs_of_its_template_and_no_others(place):
     succeed("board", "new", "direct", "--suite", "../pairs.jsonl", cwd=place)
     ended = refuse("board", "add", "direct", "good-1-grammatical", cwd=place)
     assert "the run has the score 'prompt'" in ended.stderr
-    # What the server said of itself stays with each entry.
+    # Each entry keeps the server's description of itself.
     manifest = load_manifest(place / "board/entries/good")
     assert manifest.key.protocol["served"] == "good-1"
     assert manifest.key.protocol["date"] == "2025-10-09"

@@ -1,4 +1,4 @@
-"""Boards of published accuracies: read, shown, verified as far as that goes; people stand beside models."""
+"""Boards of published accuracies: reading, output, partial verification, human scores next to models."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def write(file, content):
 
 @pytest.fixture
 def board(tmp_path):
-    """A board of two models over a suite that is not here."""
+    """Make a board of two models over a suite that is not on this machine."""
     write(tmp_path / "board/board.yaml", BOARD)
     for name in ("GRU", "SRN"):
         write(tmp_path / "board/entries" / name / "entry.yaml", {"name": name, **ENTRY})
@@ -123,7 +123,7 @@ def test_the_means_of_people_are_those_that_the_paper_prints():
 
 
 def cells_of(line):
-    """The cells of a line of Markdown or LaTeX."""
+    """Return the cells of a line of Markdown or LaTeX."""
     line = line.removesuffix(r"\\").removeprefix("|").removesuffix("|")
     return [cell.strip() for cell in re.split(r"(?<!\\)[|&]", line)]
 
@@ -248,10 +248,10 @@ def test_no_run_is_added_to_a_published_board_and_no_model_asked_about_it(board,
     )
 
 
-# Boards as they come with the package: their numbers, and where the rest is; and the zoo.
+# Boards of the package and the zoo: their numbers, and the location of their other files.
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
-    """A board where the package has its own, without the evidence of its entry, and its table."""
+    """Make a board where the package has its boards, and remove its entry's evidence."""
     (tmp_path / "pairs.tsv").write_text("good\tbad\tn\nthe author laughs .\tthe author laugh .\t1\n")
     evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "pairs.tsv"), out=tmp_path / "run")
     board = tmp_path / "leaderboards/mine"
@@ -313,14 +313,14 @@ def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
 @pytest.mark.usefixtures("suites_expanded_once")
 @pytest.mark.parametrize(("name", "entries"), [("zoo", []), ("zoo-wide", ["drnn-cnn", "lstm-3", "urn"])])
 def test_every_number_of_a_zoo_follows_from_its_evidence(name, entries):
-    # Of the larger zoo some entries are held to their evidence; below, its numbers are to all entries.
+    # Only some entries of the larger zoo are checked against their evidence; the numbers below use all.
     zoo = BUNDLED_BOARDS / name
     if not (zoo / DEFINITION).is_file() or sources.lacks_evidence(zoo):
         pytest.skip("the evidence of zoos is not here: it is not a part of source distributions")
     assert wrong_with_board(zoo, entries) == []
 
 
-# The tables of the results of the recipe `wide` follow from the counts on its board and from the paper.
+# The tables of results of the recipe `wide` follow from the counts on its board and from the paper.
 ROOT = Path(__file__).parents[2]
 PAGE = (
     (ROOT / "docs/results/bhatt2020-language-models.md")
@@ -341,14 +341,14 @@ PREFIXES = {AGREEMENT: "", "Reflexive anaphora": "reflexives: ", POLARITY: "pola
 
 
 def table(beginning: str) -> list[list[str]]:
-    """Find the table of the page whose first line begins so, and give its cells, the head first."""
+    """Find the page's table whose first line begins like this; return its cells, header first."""
     lines = PAGE[PAGE.index(f"\n{beginning}") + 1 :].splitlines()
     whole = next(list(group) for is_row, group in groupby(lines, lambda line: line.startswith("|")) if is_row)
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (whole[0], *whole[2:])]
 
 
 def label(row: dict[str, str]) -> str:
-    """Name a row of the suite as the page does."""
+    """Return the name of a row of the suite as on the page."""
     name = f"{PREFIXES[row['phenomenon']]}{row['construction']}"
     return f"{name} ({row['contrast'].replace(' > ', ' vs. ')})" if row["phenomenon"] == POLARITY else name
 
@@ -359,7 +359,7 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 
 @cache
 def accuracies(entry: str) -> dict[str, Fraction]:
-    """The accuracies of an entry by row, from its counts alone."""
+    """Return the accuracies of an entry by row, from its counts alone."""
     return {label(row): Fraction(row["n_correct"], row["n_items"]) for row in rows_of(ZOO / entry)}
 
 
@@ -374,7 +374,7 @@ def seeds(architecture: str) -> list[str]:
 
 
 def over_agreement_of(by_row: dict[str, Fraction]) -> Fraction:
-    """The mean accuracy over the ten rows of subject-verb agreement, whose names have no prefix."""
+    """Return the mean accuracy over the ten rows of subject-verb agreement, whose names have no prefix."""
     of = [accuracy for row, accuracy in by_row.items() if ": " not in row]
     assert len(of) == 10
     return mean(of)
@@ -385,13 +385,13 @@ def over_agreement(entry: str) -> Fraction:
 
 
 def mean_ranks(models: list[dict[str, Fraction]]) -> list[str]:
-    """The mean rank of each model among them over all rows; equals share the best of theirs."""
+    """Return each model's mean rank over all rows; tied models share the best of their ranks."""
     ranks = [rankdata([-float(model[row]) for model in models], "min") for row in models[0]]
     return [cut(Fraction(int(sum(of_model)), len(ranks)), 2) for of_model in zip(*ranks, strict=True)]
 
 
 def cut(value: Fraction | float, decimals: int = 3) -> str:
-    """Print a share as the tables do, without the leading zero."""
+    """Format a share as the tables do: truncated, without the leading zero."""
     exact = Decimal(value) if isinstance(value, float) else Decimal(value.numerator) / value.denominator
     return str(exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR)).removeprefix("0")
 

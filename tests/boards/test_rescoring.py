@@ -1,4 +1,4 @@
-"""`tseval board rescore`: models are opened as entries record, and score a sample again."""
+"""`tseval board rescore` opens models as their entries record, and scores a sample again."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ def save_srn(path, seed=0):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A board with two entries: a bundled model, and one from a file."""
+    """Make a board with two entries: a bundled model, and a model from a file."""
     root = tmp_path_factory.mktemp("made")
     pairs = [{"good": f"the {n} {a} .", "bad": f"the {n} {b} ."} for n in NOUNS for a, b in VERBS]
     (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs), "utf-8")
@@ -107,7 +107,7 @@ def test_a_board_is_rescored_and_what_cannot_be_had_is_listed(root):
     (check,) = read_checks(root / "board").checks["lstm"]
     assert (check.level, check.by) == ("rerun", "tseval board rescore")
     assert "srn" not in read_checks(root / "board").checks
-    # Written into the pages too; and a second time takes the place of the first.
+    # The result is also written to the pages, and a second result replaces the first.
     assert "rerun, tseval board rescore" in (root / "board/README.md").read_text("utf-8")
     succeed("board", "rescore", "board", "lstm", cwd=root)
     assert len(read_checks(root / "board").checks["lstm"]) == 1

@@ -1,4 +1,4 @@
-"""`evaluate_during` in a loop of one's own, with any model: it leaves everything as it was."""
+"""`evaluate_during` in a user's own training loop, with any model: it leaves everything unchanged."""
 
 import importlib
 import random
@@ -23,7 +23,7 @@ SUITE = make_suite(
 
 
 class Bigrams:
-    """A model of one's own: a module in training behind the least that a model must offer."""
+    """A user's model: a module in training with the minimal methods of a sentence model."""
 
     def __init__(self, net, fingerprint):
         self.net, self.modes, self.calls = net, [], 0
@@ -32,7 +32,7 @@ class Bigrams:
     def word_logprobs(self, sentences):
         self.modes.append(self.net.training)
         self.calls += len(sentences)
-        random.random(), np.random.rand(), torch.rand(1)  # an evaluation may draw whatever it likes
+        random.random(), np.random.rand(), torch.rand(1)  # an evaluation may draw random numbers
         found = []
         for sentence in sentences:
             ids = torch.tensor([5, *map(WORDS.index, sentence.split())])
@@ -57,7 +57,7 @@ def seeded():
 
 def test_modes_and_random_numbers_are_as_they_were(tmp_path):
     model = Bigrams(net(), "a" * 64)
-    model.net[2].eval()  # one part is kept in evaluation mode by its owner
+    model.net[2].eval()  # the user keeps one part in evaluation mode
     seeded()
     expected = numbers()
     seeded()

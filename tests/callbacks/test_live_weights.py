@@ -1,4 +1,4 @@
-"""A model is wrapped once before a training loop: each evaluation has the weights of its moment."""
+"""A model is wrapped one time, before the training loop; each evaluation uses the current weights."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ SUITE = make_suite(
 
 
 def train_a_step(module):
-    """Move every weight, through `.data` too, which leaves no mark on the parameter."""
+    """Change every weight, also through `.data`, which does not change the parameter's version."""
     for weight in module.parameters():
         weight.data.add_(0.5 * torch.randn_like(weight))
 
@@ -36,7 +36,7 @@ def llama(dtype=torch.float32):
 
 
 def plain(module, sentence):
-    """Sum by a forward pass in plain torch, the start symbol before the words."""
+    """Return the sum by a forward pass in plain torch, with the start symbol before the words."""
     ids = torch.tensor([[0, *map(WORDS.index, sentence.split())]])
     training = module.training
     with torch.no_grad():
@@ -86,7 +86,7 @@ def test_a_pair_is_taken_as_evaluate_takes_it(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_as_causal_before_the_loop_follows_the_training(dtype):
-    module, tokenizer = llama(dtype)  # in bfloat16 the output matrix is kept once more, in another order
+    module, tokenizer = llama(dtype)  # in bfloat16, a reordered copy of the output matrix is kept
     model, seen = as_causal(module, tokenizer, "mine"), set()
     for step in range(2):
         run = evaluate_during(model, SUITE, None, step)

@@ -1,4 +1,4 @@
-"""What loggers get while a model is trained: TensorBoard, W&B, Lightning's loggers, a function."""
+"""Numbers that loggers receive during training: TensorBoard, W&B, Lightning's loggers, a function."""
 
 import csv
 import importlib.util
@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
 
 
 class Seen(TrainerCallback):
-    """A callback of a user, which records every log of the Trainer."""
+    """A user's callback that records every log of the Trainer."""
 
     def __init__(self):
         self.logs = []
@@ -63,7 +63,7 @@ class Seen(TrainerCallback):
 
 
 def counted(run):
-    """The share of right items of each row, counted from the verdicts by hand."""
+    """Return the share of correct items, counted by hand from the verdicts."""
     verdicts = run.verdicts
     return int(verdicts["correct"].sum()) / len(verdicts)
 
@@ -90,12 +90,12 @@ def test_tensorboard_has_the_mean_each_phenomenon_and_each_row_of_a_real_trainer
     events = events_of(folder)
     runs = {step: read_run(folder / f"gpt2/step-{step:06d}") for step in MOMENTS}
     for tag in TAGS:
-        values = events[f"train/{tag}"]  # transformers puts train/ before every name
+        values = events[f"train/{tag}"]  # transformers adds train/ before every name
         assert [event.step for event in values] == MOMENTS
         assert [event.value for event in values] == pytest.approx([counted(runs[step]) for step in MOMENTS])
-    # The loss of the same steps is there too: a log in a step does not cancel the other one.
+    # The loss of the same steps is there too: a second log in a step does not replace the first.
     assert [event.step for event in events["train/loss"]] == [4, 8, 12]
-    # So every callback that watches logs has the numbers, and the history has them once.
+    # So every callback that receives logs has the numbers, and the history has each number one time.
     told = [(step, logs["tseval/agree/mean"]) for step, logs in seen.logs if "tseval/agree/mean" in logs]
     assert told == [(step, counted(runs[step])) for step in MOMENTS]
     history = [row for row in trainer.state.log_history if "tseval/agree/mean" in row]
@@ -129,7 +129,7 @@ SUITE = make_suite(
 
 
 class Recurrent(nn.Module):
-    """A language model that gives logits of the next word at each place."""
+    """A language model that gives logits of the next word at each position."""
 
     def __init__(self):
         super().__init__()
@@ -141,7 +141,7 @@ class Recurrent(nn.Module):
 
 
 class Module(lightning.LightningModule):
-    """A training step as users of Lightning write it."""
+    """A training step as Lightning users write it."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A real `transformers.Trainer` with the callback: what it writes, and that the training does not notice."""
+"""A real `transformers.Trainer` with the callback: its output, and that the training does not change."""
 
 import gc
 import json
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Trainings with the callback, without it, and with it killed in the middle and resumed."""
+    """Run a training with the callback and one without it."""
     folder = tmp_path_factory.mktemp("trainer")
     save_tokenizer(folder)
     (folder / "agree.jinja").write_text(GRAMMAR)
@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def broken(folder):
-    """Killed in the middle of evaluation 16, after checkpoint 12; then the same program again."""
+    """Kill a training in the middle of evaluation 16, after checkpoint 12; then run the program again."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])}
     program = ["python", TESTS / "small_trainer.py", folder, "broken", "16"]
     killed = run_process(program, env=environment)
@@ -59,7 +59,7 @@ def broken(folder):
         read_run(out / "step-000016")
     before = (out / "step-000012/manifest.json").read_bytes()
     make_trainer(folder, folder / "broken", watch(folder, out)).train(resume_from_checkpoint=True)
-    assert (out / "step-000012/manifest.json").read_bytes() == before  # its seconds too: not scored twice
+    assert (out / "step-000012/manifest.json").read_bytes() == before  # with its seconds: not scored again
     counts = read_run(out / "step-000016").manifest.counts
     assert counts.resumed_sentences == counts.sentences > 0
     return out
@@ -179,7 +179,7 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
     with pytest.raises(RunError, match=r"gpt2/step-000000 has a run with other settings.*\(fingerprint: "):
         trainer.train()
     assert (folder / "whole/gpt2/step-000000/manifest.json").read_bytes() == before
-    assert not (folder / "other/checkpoint-6").exists()  # said before the first step
+    assert not (folder / "other/checkpoint-6").exists()  # the message came before the first step
 
 
 def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""`tseval analyze` on runs made a moment before, as a user meets it."""
+"""`tseval analyze` on new runs, as users call it."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -15,7 +15,7 @@ WORDS = {"laughs": -1.0, "laugh": -2.0, "are": -1.5, "is": -1.2}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two models on a few items of `agreement`, and one of them on its profile."""
+    """Run two models on a few items of `agreement`, and one of them on the profile."""
     folder = tmp_path_factory.mktemp("analyses")
     (folder / "mine").mkdir()
     (folder / "mine" / "lexicon.yaml").write_text(

@@ -1,4 +1,4 @@
-"""Whatever stands on the command line: a result, or one message and exit code 2."""
+"""Any command line gives a result, or one message and exit code 2."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from in_process import call, refuse, succeed
 
 LONG = 100_000
-# Any text that can stand on a command line: bytes that are no text come as halves of surrogate pairs.
+# Any text that a command line can contain: bytes that are not text become halves of surrogate pairs.
 BYTES = st.binary(max_size=60).map(lambda raw: raw.replace(b"\0", b"").decode("utf-8", "surrogateescape"))
 CONTROLS = st.text(st.sampled_from("a,=:(.)/%{}[]*~-\x1b\x07\r\n\t\x7f\x9b\u202e\udcff "), max_size=20)
 TEXTS = (
@@ -14,7 +14,7 @@ TEXTS = (
 )
 TIMES = st.sampled_from([1, 1, 1, LONG])
 
-# What is hostile stands for X. No path is one from the root, below which everything would be read.
+# X is replaced by hostile text. No path starts at the root, because everything below it would be read.
 COMMANDS = {
     "a command": ["X"],
     "an option": ["suites", "X"],
@@ -50,13 +50,13 @@ def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
     @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(TEXTS, TIMES)
     def hold(text, times):
-        if "X" in words[-2:-1]:  # what is scored has limits of its own
+        if "X" in words[-2:-1]:  # inputs of scoring have their own limits
             times = 1
         hostile = (text * times)[:LONG]
         folder = tmp_path_factory.mktemp("any")
         done = call(
             *(word.replace("X", hostile) for word in words), cwd=folder
-        )  # raises what main lets through
+        )  # raises errors that main does not catch
         assert done.returncode in {0, 2}, done.stderr
         if done.returncode == 2:
             assert done.stderr.strip()

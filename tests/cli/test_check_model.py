@@ -1,4 +1,4 @@
-"""`tseval check-model` as users meet it."""
+"""`tseval check-model`, as users call it."""
 
 import json
 

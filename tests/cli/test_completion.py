@@ -1,4 +1,4 @@
-"""What a shell offers, and what the command says of itself before anything is run."""
+"""Completion in shells, and the output of the command before anything runs."""
 
 import json
 import os
@@ -22,7 +22,7 @@ COMMAND = "import sys; from tseval.cli import main; sys.argv[0] = 'tseval'; main
 
 
 def offered(line, cwd, **options):
-    """Ask as zsh asks: what may stand at the end of a line."""
+    """Return the completions at the end of a line, requested as zsh requests them."""
     asked = {"_TSEVAL_COMPLETE": "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     done = run_process(
         [sys.executable, *options.get("python", ()), "-c", COMMAND], check=True, cwd=cwd, env=HERE | asked
@@ -33,7 +33,7 @@ def offered(line, cwd, **options):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a run, a checkpoint and a suite of one's own."""
+    """Make a folder with a run, a checkpoint and a user's suite."""
     folder = tmp_path_factory.mktemp("completion")
     succeed("run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "2", "--quiet",
             "--out", "runs/first", cwd=folder)  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_shell_is_offered_what_is_here(folder, line, some):
     assert some <= found
     begun = line.rpartition(" ")[2]
     assert {name for name in found if not name.startswith(begun)} == set()
-    assert line == "tseval " or "suites" not in found  # these lie beside the boards, and are none
+    assert line == "tseval " or "suites" not in found  # suites lie next to the boards but are not boards
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_nobody_waits_for_libraries_while_a_line_is_completed(folder):
 
 
 def seconds_of(line, folder):
-    """What the process computed: other programs do not delay that."""
+    """Return the CPU seconds of the process; other programs do not change them."""
     before = os.times()
     offered(line, folder)
     after = os.times()
@@ -94,14 +94,14 @@ def seconds_of(line, folder):
 
 
 def write_command(folder):
-    """Write the command into a folder, as a shell finds it."""
+    """Write the command into a folder, where a shell can find it."""
     (folder / "tseval").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
     (folder / "tseval").chmod(0o755)
 
 
 @needs_posix
 def test_bash_completes_names_with_a_colon(folder):
-    """A real bash reads the script, and is asked as the Tab key asks it."""
+    """A real bash reads the script and requests completions as the Tab key does."""
     script = f"""
         tseval() {{ {sys.executable} -m tseval "$@"; }}
         eval "$(tseval completion bash)"
@@ -118,7 +118,7 @@ def test_bash_completes_names_with_a_colon(folder):
     assert ":" not in breaks
 
 
-# What stands in for zsh's own functions, which need a terminal: they print what they are given.
+# Replacements for zsh's own functions, which need a terminal: they print their arguments.
 ZSH = """
     compdef() { }; _path_files() { print files }; compadd() { print -l -- ${(P)@[-1]} }
     _describe() { print -l -- ${(P)3} }
@@ -237,7 +237,7 @@ def test_the_old_spelling_works_with_a_line_of_advice(tmp_path):
         assert done.stderr == said
         assert (tmp_path / "items.tsv").read_text("utf-8").count("\n") == 3
         (tmp_path / "items.tsv").unlink()
-    # What is no option is left alone, and so is what another command calls so.
+    # Commands without an option --out receive --output unchanged.
     assert "--output" in call("pair", "--output", "a b", "--model", "bundled:lstm").stderr
 
 

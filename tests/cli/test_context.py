@@ -1,4 +1,4 @@
-"""tseval run --context, and what reads such runs: verify, sweep, analyses, items, pages, boards, papers."""
+"""tseval run --context, and commands that read such runs: verify, sweep, analyses, items, pages, boards."""
 
 import json
 import re
@@ -14,7 +14,7 @@ MODEL = ("--model", "bundled:lstm")
 
 
 def write_suite(folder):
-    """Write a suite of two cases, which differ in what stands between subject and verb."""
+    """Write a suite of two cases, which differ in the words between subject and verb."""
     folder.mkdir()
     for name, middle in (("near", ""), ("far", " that the chef knows")):
         rows = ["sentence_good\tsentence_bad\tnoun\tverb"]
@@ -29,7 +29,7 @@ def write_suite(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Runs over a suite: without context, after 20 and 60 words of two kinds."""
+    """Make runs on a suite: without context, and after 20 and 60 words of two kinds."""
     folder = tmp_path_factory.mktemp("context")
     write_suite(folder / "verbs")
     shared = ("--suite", "verbs", *MODEL, "--cluster", "noun", "--cluster", "verb")
@@ -202,7 +202,7 @@ def test_a_difference_between_contexts_is_clustered_by_the_contexts_of_both(fold
         return {*row["clusters"], *row["fixed"]}
 
     assert factors("good/context-0", "good/context-20") == {"noun", "verb", "context"}
-    # Two labels, and two lengths, have the same texts before the same items.
+    # Runs with two labels and two lengths have the same texts before the same items.
     assert factors("good/context-20", "bad/context-60") == {"noun", "verb", "context"}
     rows = json.loads(
         succeeded(

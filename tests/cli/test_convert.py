@@ -1,4 +1,4 @@
-"""Published pickles, as a user meets them: `tseval run` and `tseval convert`."""
+"""Published pickles, as users meet them: `tseval run` and `tseval convert`."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`tseval data count`: how many examples there are, by nouns and attractors."""
+"""`tseval data count`: the number of examples by nouns and attractors."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -14,7 +14,7 @@ COLUMNS = (
     "sentence", "verb_index", "verb_form", "number", "opp_verb_form", "n_intervening", "n_attractors",
     "split",
 )  # fmt: skip
-# Nouns, attractors and split of each example; ten nouns are counted with eight.
+# Nouns, attractors and split of each example. Examples with ten nouns are counted with those with eight.
 ROWS = [
     *[(0, 0, "train")] * 5, (1, 0, "train"), (1, 1, "train"), (1, 1, "test"), (8, 2, "train"),
     (10, 6, "train"),

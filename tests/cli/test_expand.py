@@ -1,4 +1,4 @@
-"""The installed commands `expand`, `suites` and `lint`, as a user meets them."""
+"""The installed commands `expand`, `suites` and `lint`, as users call them."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def installed(cache: Path, tmp_path: Path):
 
 @pytest.fixture
 def tseval(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The same in this process."""
+    """Return a function that runs the command in this process."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     return partial(call, cwd=tmp_path)
 
@@ -72,7 +72,7 @@ def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_sho
     environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen([TSEVAL, *wanted], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
-        content = process.stdout.read(1)  # it writes, and waits, for the pipe is full
+        content = process.stdout.read(1)  # the pipe is full, so the command waits
         for _ in range(20):
             process.send_signal(signal.SIGSTOP)
             process.send_signal(signal.SIGCONT)
@@ -80,7 +80,7 @@ def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_sho
         content += process.stdout.read()
     assert process.returncode == 0
     whole = succeed(tseval(*wanted)).encode()
-    assert len(whole) > 200_000  # more than a pipe takes
+    assert len(whole) > 200_000  # more than a pipe holds
     assert content == whole
 
 
@@ -165,7 +165,7 @@ def test_a_failed_expansion_leaves_the_old_file(tseval, mine: Path, tmp_path: Pa
 
 @needs_posix
 def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_path: Path) -> None:
-    # The link stands for /dev/stdout: were a link replaced, it would be this one and not the machine's.
+    # A link instead of /dev/stdout: if the command replaced a link, it would be this one, not the machine's.
     (tmp_path / "out").symlink_to("/dev/fd/1")
     with (tmp_path / "items.tsv").open("wb") as file:
         before = os.fstat(file.fileno()).st_ino

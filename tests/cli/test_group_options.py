@@ -1,4 +1,4 @@
-"""`tseval table --group` and `--against`, as a user runs it."""
+"""`tseval table --group` and `--against`, as users call them."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ SUITE = make_suite(make_case("one", ROWS))
 
 
 def make(path, wrong, fingerprint, architecture="srn", hidden=8, **more):
-    """Write a run of a model that gets some verbs wrong."""
+    """Write a run of a model that fails on some verbs."""
     words = {bad: 0.0 if good in wrong else -2.0 for good, bad in VERBS.items()}
     key = make_key(SUITE, path.name, fingerprint * 64)
     scored = score(SUITE, words, **more)
@@ -30,7 +30,7 @@ def make(path, wrong, fingerprint, architecture="srn", hidden=8, **more):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two seeds of an SRN, one GRU, a wider SRN, and the first SRN again."""
+    """Make runs of two seeds of an SRN, one GRU, a wider SRN, and the first SRN again."""
     folder = tmp_path_factory.mktemp("group")
     make(folder / "srn", (), "a")
     make(folder / "srn-2", ("swims",), "b")
@@ -94,7 +94,7 @@ def test_means_differ_from_those_of_an_architecture_a_model_or_a_run(folder):
 
 
 def test_a_run_stands_for_its_own_architecture_even_if_its_model_has_the_name_of_another(folder, tmp_path):
-    make(tmp_path / "gru", (), "9")  # an SRN, whatever it is called
+    make(tmp_path / "gru", (), "9")  # an SRN, despite its name
     make(tmp_path / "gru-2", ("swims",), "8", "gru")
     make(tmp_path / "gru-3", ("swims",), "7", "gru")
     names = (folder / "srn-2", tmp_path / "gru-2", tmp_path / "gru-3")
@@ -137,7 +137,7 @@ def test_what_cannot_be_averaged_is_one_message(folder, arguments, message):
     assert message in refuse("table", "--group", *arguments, cwd=folder).stderr
 
 
-# Three models on two rows, one of which knows no word.
+# Three models on two rows; one model knows no word.
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
     folder = tmp_path_factory.mktemp("against")
@@ -158,7 +158,7 @@ def test_the_table_shows_difference_interval_and_word(three):
     line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
     cells = [cell.strip() for cell in line.split("|")]
     assert cells[1:4] == ["Simple", "0.666", "+0.333"]
-    assert cells[5] == "undecided"  # of two rows, that is too few items
+    assert cells[5] == "undecided"  # two rows are too few
     assert "| All 2 rows" in printed
     assert "The runs name no lexical factors, so 95% intervals treat items as independent" in printed
 

@@ -1,4 +1,4 @@
-"""tseval inside lm-eval, run for real and offline: its models, and its suites as tasks."""
+"""tseval inside lm-eval, run offline with the real program: its models, and its suites as tasks."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint
 from tseval.suites import load_suite
 
-# lm-eval imports libraries with imports of their own that are deprecated.
+# lm-eval imports libraries that use deprecated imports.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 GROUP = "tseval_marvin_linzen"
@@ -36,15 +36,15 @@ def command(*arguments, cwd):
 
 
 def lm_eval_there(*arguments, cwd):
-    """Do `tseval lm-eval` in a process of its own, as a user does; give what lm-eval logs."""
+    """Run `tseval lm-eval` in a separate process, as users do; return lm-eval's log."""
     return command("tseval", "lm-eval", "--model", "tseval", *arguments, cwd=cwd).stderr
 
 
 @pytest.fixture
 def lm_eval_here(tmp_path, monkeypatch, caplog):
-    """Do `tseval lm-eval` in this process, with a cache of data of its own; give what lm-eval logs.
+    """Return a function that runs `tseval lm-eval` in this process and gives its log; set an empty cache.
 
-    lm-eval would take seconds to list the thousands of tasks that come with it, and what the machine has.
+    lm-eval would take seconds to list its thousands of tasks and the machine's properties.
     """
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "hub")
     monkeypatch.setattr(TaskManager, "__init__", partialmethod(TaskManager.__init__, include_defaults=False))
@@ -56,13 +56,13 @@ def lm_eval_here(tmp_path, monkeypatch, caplog):
         succeed("lm-eval", "--model", "tseval", *arguments, cwd=cwd)
         return caplog.text
 
-    logger.addHandler(caplog.handler)  # its messages go no higher
+    logger.addHandler(caplog.handler)  # its messages do not reach the root logger
     yield here
     logger.removeHandler(caplog.handler)
 
 
 def answers(folder):
-    """What lm-eval found of every item: (case, item, contrast) to right or wrong."""
+    """Return lm-eval's result for every item: (case, item, contrast) to correct or wrong."""
     found = {}
     for path in folder.rglob("samples_*.jsonl"):
         for line in path.read_text().splitlines():
@@ -90,7 +90,7 @@ def test_every_row_of_the_table_is_a_task_of_the_group(tasks):
     suite = load_suite("marvin_linzen", limit=LIMIT)
     assert group["group"] == GROUP
     assert group["metadata"]["digest"] == suite.digest
-    assert len(group["task"]) == 19  # rows of Table 4
+    assert len(group["task"]) == 19  # the rows of Table 4
     lines = sum(len((tasks / "tasks" / f"{task}.jsonl").read_text().splitlines()) for task in group["task"])
     assert lines == suite.n_contrasts
 
@@ -100,7 +100,7 @@ def test_a_model_of_tseval_gets_from_lm_eval_what_it_gets_from_tseval(tasks, lm_
     more = "--output_path", "ours", "--log_samples"
     lm_eval_here(*arguments, *more, cwd=tasks)
     assert answers(tasks / "ours") == verdicts("bundled:lstm")
-    # The number of the group is the mean over the rows of the table, each counted once.
+    # The group's number is the mean over the rows of the table, with equal weights.
     results = json.loads(next((tasks / "ours").rglob("results_*.json")).read_text())
     run = tseval.evaluate("bundled:lstm", load_suite("marvin_linzen", limit=LIMIT))
     rows = run.verdicts.groupby(["phenomenon", "dependency", "construction", "contrast"])["correct"].mean()
@@ -125,7 +125,7 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
     ids, words = checkpoint.vocabulary.ids(), checkpoint.vocabulary.words
 
     def plain(tokens):
-        """Log-probabilities of every word of the vocabulary after each token."""
+        """Return log-probabilities of all words of the vocabulary after each token."""
         with torch.no_grad():
             column = torch.tensor([[ids[token]] for token in ["<eos>", *tokens]])
             outputs, _ = checkpoint.model(column, checkpoint.model.initial_state(1))
@@ -142,7 +142,7 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
         table[2, ids[favourite]],
         laugh[2, ids["laugh"]] + laugh[3, ids["."]],
         table[0, ids["the"]],
-        table[1, ids["authors"]],  # a word that the context begins counts whole
+        table[1, ids["authors"]],  # a word that begins in the context counts as a whole
     ]
     assert [logprob for logprob, _ in found] == pytest.approx([float(value) for value in expected], abs=1e-4)
     assert found[0][1]
@@ -185,7 +185,7 @@ def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tasks):
 
 @pytest.mark.slowest
 def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path, lm_eval_here):
-    """Two models of one tokenizer: each gets its own numbers, and a cache that both use serves both."""
+    """Two models with one tokenizer get different numbers, and a cache that both use works for both."""
     pairs = [("the author laughs .", "the author laugh ."), ("the authors laugh .", "the authors laughs .")]
     write_lines(tmp_path / "pairs.jsonl", [{"good": good, "bad": bad} for good, bad in pairs])
     succeed("export", "lm-eval", "./pairs.jsonl", "-o", "tasks", cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""`tseval oracle`, as a user runs it, and oracles as models by name."""
+"""`tseval oracle`, as users call it, and oracles as models by name."""
 
 import pytest
 from in_process import refuse, succeed

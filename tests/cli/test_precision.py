@@ -1,4 +1,4 @@
-"""`tseval run --precision bfloat16`, and transformers in bfloat16: what it computes, and what says so."""
+"""`tseval run --precision bfloat16`, and transformers in bfloat16: the numbers, and the warnings."""
 
 import json
 import os
@@ -27,7 +27,7 @@ LOW = {"precision": "bfloat16"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a run of the bundled LSTM by default, and one in each precision."""
+    """Run the bundled LSTM with the default, and in each precision."""
     folder = tmp_path_factory.mktemp("runs")
     succeed("run", *SUITE, "--out", "default", cwd=folder)
     for precision in PRECISIONS:
@@ -45,7 +45,7 @@ def test_the_signature_and_the_manifest_say_bfloat16(folder):
     assert "|precision:bfloat16|" in said["bfloat16"]["signature"]
     assert said["bfloat16"]["key"]["protocol"]["precision"] == "bfloat16"
     assert said["bfloat16"]["model"]["protocol"]["dtype"] == "float32"
-    # Float32 says nothing that it did not say before there was another.
+    # Float32 runs have the same text as before other precisions existed.
     assert "precision" not in said["default"]["signature"]
     assert said["float32"]["signature"] == said["default"]["signature"]
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_asked_for_gets_one_message(tmp_path, arguments, message)
 
 @pytest.mark.slow
 def test_without_the_instructions_it_runs_and_says_once_that_nothing_is_gained(folder):
-    """The same numbers but for the order of sums; now and then that moves a state to the next bfloat16."""
+    """Numbers differ only by the order of sums, which sometimes moves a state to the next bfloat16."""
     command = ["tseval", "run", *SUITE, "--precision", "bfloat16", "--out", "capped"]
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}
     ended = succeeded(run_process(command, cwd=folder, env=environment))
@@ -106,7 +106,7 @@ def low(tensor):
 
 
 def oracle(model, ids):
-    """Log-probabilities by an LSTM in double precision whose operands alone are rounded, (words,)."""
+    """Return log-probabilities of a double-precision LSTM in which only operands are rounded, (words,)."""
     weights = {name: value.double() for name, value in model.state_dict().items()}
     states = [[torch.zeros(1, model.sizes.hidden, dtype=torch.float64)] * 2 for _ in model.layers]
     found = []
@@ -117,7 +117,7 @@ def oracle(model, ids):
                 weights[f"layers.{depth}.layer.{name}_l0"]
                 for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             )
-            # Words are projected once each, in float32.
+            # Each word is projected one time, in float32.
             projected = x @ w_x.t() if depth == 0 else low(x) @ low(w_x).t()
             i, f, g, o = (projected + low(state[0]) @ low(w_h).t() + b_x + b_h).chunk(4, dim=1)
             state[1] = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
@@ -149,7 +149,7 @@ def test_the_engine_gives_what_an_lstm_with_rounded_operands_gives(tmp_path):
     ours, theirs, wide = (
         np.concatenate([np.array(row) for row in rows]) for rows in (found, expected, exact)
     )
-    # A sum in another order moves a state to the next bfloat16 now and then; most words agree to the end.
+    # A sum in another order sometimes moves a state to the next bfloat16; most words agree to the end.
     assert np.median(np.abs(ours - theirs)) < 5e-6
     assert np.abs(ours - theirs).mean() < 0.1 * np.abs(wide - theirs).mean()
 

@@ -1,4 +1,4 @@
-"""What takes more than a moment says so on a terminal, and nowhere else. Real commands, on real terminals."""
+"""Slow commands show progress on a terminal and nowhere else. Real commands on pseudo-terminals."""
 
 import http.server
 import os
@@ -15,7 +15,7 @@ from terminals import on_a_terminal
 
 pytestmark = [needs_posix, pytest.mark.slow]
 
-# An adapter of a package that takes its time, as a large model does.
+# An adapter of another package that is slow, like a large model.
 SLOW = """import time
 from tseval.scoring.protocol import ModelCard
 
@@ -36,7 +36,7 @@ RUNS = [f"run{i}" for i in range(20)]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A slow model, a large file of pairs, and many large runs."""
+    """Make a slow model, a large file of pairs, and many large runs."""
     folder = tmp_path_factory.mktemp("progress")
     (folder / "slowly.py").write_text(SLOW)
     info = folder / "slowly-1.0.dist-info"
@@ -64,7 +64,7 @@ def shown_by(folder, *arguments):
 
 
 def lines_on_screen(shown):
-    """What is left to see: a line from its beginning, written over what was there."""
+    """Return the visible lines: text after a carriage return overwrites the line from its start."""
     lines = []
     for line in shown.split("\n"):
         seen = ""
@@ -86,7 +86,7 @@ def test_nothing_is_silent_for_two_seconds_on_a_terminal(folder, arguments, said
     shown = shown_by(folder, *arguments)
     for what in said:
         assert re.search(rf"{re.escape(what)} \.\.\. [1-9]\d* s\r", shown), shown
-        assert not any(what in line for line in lines_on_screen(shown))  # it goes when it is done
+        assert not any(what in line for line in lines_on_screen(shown))  # it disappears at the end
 
 
 def test_quiet_is_silent_and_so_are_pipes(folder):
@@ -112,7 +112,7 @@ def test_a_message_stands_alone_where_something_was_said_before(folder):
 
 
 class Slowly(http.server.BaseHTTPRequestHandler):
-    """A server that takes its time and has nothing."""
+    """A server that is slow and has no files."""
 
     def do_GET(self):
         time.sleep(2.5)
@@ -126,7 +126,7 @@ class Slowly(http.server.BaseHTTPRequestHandler):
 def test_a_download_has_a_bar_with_a_clock_from_its_first_second(tmp_path, quiet):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slowly) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        instead = {  # git asks this server instead of the published one
+        instead = {  # git contacts this server instead of the real one
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": f"url.http://127.0.0.1:{server.server_port}/.insteadOf",
             "GIT_CONFIG_VALUE_0": "https://github.com/",

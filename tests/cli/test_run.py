@@ -1,4 +1,4 @@
-"""`tseval run`, as a user runs it: real checkpoints, real suites, real kills."""
+"""`tseval run`, as users call it: real checkpoints, real suites, real kills."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_the_whole_suite_is_scored_and_counted(whole_run):
     # Totals published with the item files of Marvin & Linzen 2018.
     assert (counts["items"], counts["contrasts"], counts["sentences"]) == (163_124, 184_772, 279_252)
     assert counts["tokens"] == 2_521_500
-    # 435,273 distinct prefixes; those that straddle a cut between two shards are computed twice.
+    # 435,273 distinct prefixes. Prefixes on both sides of a cut between two shards are computed twice.
     assert 435_273 <= counts["contexts"] < 435_273 * 1.001
     assert len(pd.read_parquet(path / "verdicts.parquet")) == 184_772
     assert (path / "table.md").read_text() == result.stdout
@@ -171,7 +171,7 @@ def test_an_unknown_score_is_refused_by_the_api(checkpoint):
 
 
 def start_and_stop(model, cwd, *more):
-    """Start a run, stop it as Ctrl-C does once two parts are saved; give its exit code and standard error."""
+    """Start a run, stop it like Ctrl-C when two parts are saved; return its exit code and standard error."""
     command = ["tseval", "run", "--model", model, "--out", "run", *more]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=cwd, text=True, stdout=pipe, stderr=pipe)
@@ -193,7 +193,7 @@ OF_SOME = [word for case in SOME for word in ("--case", case)]
 @needs_posix
 @pytest.mark.slow
 def test_a_stopped_run_resumes_and_scores_nothing_twice(suite_words, tmp_path):
-    # Large enough that a run lasts some seconds.
+    # Large enough that a run takes some seconds.
     slow = save(tmp_path / "slow.pt", suite_words, hidden=150)
     code, message = start_and_stop(slow, tmp_path, *OF_SOME)
     assert code == 130
@@ -219,7 +219,7 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(suite_words, tmp_path):
 def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
     succeed("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path)
     (path,) = (tmp_path / "runs").iterdir()
-    # What a kill just before the end leaves behind: everything but the final manifest.
+    # The files after a kill just before the end: all but the final manifest.
     manifest = json.loads((path / "manifest.json").read_text())
     running = {name: manifest[name] for name in ("format", "signature", "key")} | {"status": "running"}
     (path / "manifest.json").write_text(json.dumps(running))
@@ -260,7 +260,7 @@ def test_a_folder_of_transformers_is_scored_and_the_run_says_how(tmp_path):
     gpt2 = save_causal(tmp_path / "tiny", n_positions=128)
     result = succeed("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path)
     assert "tiny on marvin_linzen" in result.stdout
-    assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end the part of the signature
+    assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end this part of the signature
     assert "|first_token:scored|" in result.stderr
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["model"]["details"]["method"] == "packed tree, tiled head"

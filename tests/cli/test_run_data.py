@@ -1,4 +1,4 @@
-"""`tseval run` on suites that are data."""
+"""`tseval run` on suites from data files."""
 
 import json
 
@@ -38,7 +38,7 @@ def test_tokenised_pairs_score_as_their_tokens_do(pairs):
 
 
 def test_untokenised_pairs_are_undecidable_to_a_word_level_model(pairs):
-    # It has never seen the word `laugh.`; two sentences that look alike decide nothing.
+    # The model does not know the word `laugh.`; two sentences that look alike decide nothing.
     succeeded(run("--suite", "pairs.jsonl", cwd=pairs))
     assert read_run(pairs / "run").verdicts["undecidable"].all()
 
@@ -46,7 +46,7 @@ def test_untokenised_pairs_are_undecidable_to_a_word_level_model(pairs):
 def test_a_score_that_the_data_does_not_allow_is_refused(pairs):
     result = refused(run("--suite", "pairs.jsonl", "--score", "ending", cwd=pairs))
     assert "does not state how many words at the end --score ending compares" in result.stderr
-    assert not (pairs / "run").exists()  # told before anything was scored
+    assert not (pairs / "run").exists()  # the message came before anything was scored
 
 
 def test_a_column_that_items_share_is_kept_with_the_run(pairs):

@@ -1,4 +1,4 @@
-"""Runs over all verbs as a user meets them: resumed, swept, verified, forged, on a leaderboard, cited."""
+"""Runs over all verbs, as users call them: resumed, swept, verified, forged, on a leaderboard, cited."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ LEXICON = "sing,plur,count\nlaughs,laugh,9\nswims,swim,2\nis,are,90\nknows,know,
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A suite of one case and a run on it."""
+    """Make a suite of one case and a run on it."""
     folder = tmp_path_factory.mktemp("inflection")
     (folder / "mine").mkdir()
     (folder / "mine" / "lexicon.yaml").write_text(
@@ -136,7 +136,7 @@ def test_a_sweep_scores_all_verbs(folder):
 
 @pytest.mark.slow
 def test_a_leaderboard_keeps_runs_over_all_verbs(folder):
-    """Boards have the English list: a run with another list is refused by its digest."""
+    """Boards have the English list of verbs: a run with another list is refused by its digest."""
     succeed("board", "new", "boards/verbs", "--suite", "../../mine:inflection", cwd=folder)
     refused(call("board", "add", "boards/verbs", "run", "--name", "own-list", cwd=folder))
     succeed(
@@ -233,7 +233,7 @@ def test_masses_of_a_model_that_gives_only_words_are_refused(folder):
     )
     succeeded(call(*(RUN[:2]), "function:words.py:load", *RUN[3:], "--out", "words", cwd=folder))
     run = read_run(folder / "words")
-    # Shorter forms are more probable: plurals are right in plural contexts, singulars nowhere.
+    # Shorter forms are more probable: plurals are correct in plural contexts, singulars nowhere.
     assert run.verdicts.groupby("number")["ew"].mean().to_dict() == {"plur": 0.8, "sing": 0.2}
     ended = refused(call("analyze", "inflection", "words", "--mass", "0.5", cwd=folder))
     assert "has no probabilities of a whole vocabulary" in " ".join(ended.stderr.split())
@@ -247,5 +247,5 @@ def test_a_run_with_a_mass_prints_both_ends_of_the_probability(folder):
     lines = printed(*RUN, "--out", "massed", "--mass", "0.5", cwd=folder)
     assert "The most likely 0.5 of the probability mass" in lines
     assert "The least likely 0.5 of the probability mass" in lines
-    # The files of the run are those of a run without.
+    # The run's files equal those of a run without this option.
     assert (folder / "massed" / "table.md").read_bytes() == (folder / "run" / "table.md").read_bytes()

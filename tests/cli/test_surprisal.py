@@ -150,7 +150,7 @@ def test_bad_input_gets_one_message(arguments, stdin, message):
 
 def test_a_packed_text_is_unpacked_and_one_that_cannot_be_read_is_named(tmp_path, printed):
     command = "surprisal", "--model", "bundled:lstm", tmp_path / "t.txt.gz"
-    packed = gzip.compress(f"\ufeff{TEXT}".encode(), mtime=0)  # the mark is no part of the first word
+    packed = gzip.compress(f"\ufeff{TEXT}".encode(), mtime=0)  # the byte order mark is no part of a word
     (tmp_path / "t.txt.gz").write_bytes(packed)
     assert rows(call(*command).stdout) == printed
     (tmp_path / "t.txt.gz").write_bytes(packed[:-9])

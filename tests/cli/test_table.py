@@ -16,7 +16,7 @@ WORDS = {f"right{i}": -0.5 for i in range(6)} | {"right6": -2.0}
 
 
 def tseval(*arguments, code=0, cwd=".", by=call):
-    """Do what the command does; give standard output, or standard error where it fails."""
+    """Run a command; return its standard output, or its standard error if it fails."""
     done = by(*arguments, cwd=cwd)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""What stands in files, names and messages is no command to the terminal that shows it. On real terminals."""
+"""Text in files, names and messages never controls the terminal that shows it. Uses pseudo-terminals."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from terminals import on_a_terminal
 
 from tseval.cli.terminal import escaped
 
-# A title, a cleared screen, an 8-bit control sequence, text turned around, a carriage return, a delete.
+# A title, a clear screen, an 8-bit control sequence, reversed text, a carriage return, a delete.
 HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
 SPELT = r"a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\x0df\x7f"
 GRAMMAR = "---\nconstruction: C\nphenomenon: P\nslots: {x: [one]}\n---\n"
@@ -28,7 +28,7 @@ def unsafe_in(shown):
 
 @pytest.fixture
 def grammar(tmp_path):
-    """A grammar with one sentence that a terminal would obey."""
+    """Write a grammar with one sentence that a terminal would execute."""
     folder = tmp_path / "hostile"
     folder.mkdir()
     (folder / "one.jinja").write_text(
@@ -114,7 +114,7 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
 
 
 def shown_lines(*arguments, cwd, width, **environment):
-    """Lines of a terminal without their style, and whether any has one."""
+    """Return the lines of a terminal without style, and whether any line has style."""
     shown, code = on_a_terminal(*arguments, cwd=cwd, width=width, **environment)
     assert code == 0, shown
     return COLOURS.sub("", shown).splitlines(), "\x1b[" in shown
@@ -122,14 +122,14 @@ def shown_lines(*arguments, cwd, width, **environment):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two runs over a part of the bundled suite, in a folder."""
+    """Make two runs over a part of the bundled suite, in a folder."""
     folder = tmp_path_factory.mktemp("screens")
     for name in ("one", "two"):
         succeed("run", "--model", "bundled:lstm", "--limit", "8", "--quiet", "--out", name, cwd=folder)
     return folder
 
 
-# The screens that people look at most.
+# The outputs that people read most.
 SCREENS = [
     ["table", "one"],
     ["table", "one", "two"],
@@ -258,7 +258,7 @@ def test_a_terminal_that_does_not_say_its_width_and_a_pipe_get_the_whole_table(t
 
     whole = piped()
     assert on_a_terminal("table", "bhatt2020", cwd=tmp_path) == (whole, 0)
-    assert piped(COLUMNS="40", FORCE_COLOR="1") == whole  # a shell says so of its own terminal
+    assert piped(COLUMNS="40", FORCE_COLOR="1") == whole  # a shell sets these for its own terminal
     assert max(map(len, whole.splitlines())) > 100
     assert "\x1b" not in whole
 

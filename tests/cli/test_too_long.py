@@ -1,4 +1,4 @@
-"""Sentences longer than a model reads: their items are undecidable and counted, or the run is refused."""
+"""Sentences longer than a model's context: their items are undecidable and counted, or the run is refused."""
 
 import json
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run
 
-LONG = "the author laughs . " * 40  # tokens of every tokenizer here: far more than 64
+LONG = "the author laughs . " * 40  # far more than 64 tokens in every tokenizer here
 FITS = [("the authors laugh .", "the authors laughs ."), ("the author laughs .", "the author laugh .")]
 SUITE = [FITS[0], (f"{LONG} one", f"{LONG} two"), FITS[1], ("the guard", f"{LONG} three")]
 
@@ -153,7 +153,7 @@ def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
 
 @pytest.mark.slow
 def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs):
-    """Forge a run that is whole and follows from itself, but left out a sentence that the model reads."""
+    """The forged run is intact and consistent, but omits a sentence that the model can read."""
     succeeded(run(models, pairs, "--out", "run"))
     path, suite = pairs.parent / "run", tseval.load_suite(pairs)
     honest = read_run(path)

@@ -1,4 +1,4 @@
-"""`tseval train number` and `tseval train grammaticality`, as a user runs them, where the rule is known."""
+"""`tseval train number` and `tseval train grammaticality`, as users call them, on data with a known rule."""
 
 import random
 from typing import Any
@@ -23,7 +23,7 @@ SMALL = ["--embedding", "8", "--hidden", "12", "--batch", "8", "--learning-rate"
 
 
 def row(draw, split, last=False):
-    """A subject, at most two nouns after it, and a verb that goes with the first noun, or with the last."""
+    """Return a subject, at most two nouns, and a verb that agrees with the first noun, or with the last."""
     nouns = draw.choices(list(NOUNS), k=draw.randint(1, 3))
     number = NOUNS[nouns[-1 if last else 0]]
     words = ["the", *" near the ".join(nouns).split()]
@@ -167,7 +167,7 @@ def test_run_pair_and_lint_know_classifiers(data):
     write_agreement(data, "author", "surgeon")
     done = call("lint", "--quiet", "./agree.jinja", "--vocab", "model.pt", cwd=data)
     assert done.returncode == 1
-    # `number` reads up to the verb: the classifier has seen nothing of what follows.
+    # `number` reads up to the verb, so the classifier has seen none of the later words.
     assert "words missing from the vocabulary (5): ., laughs, laugh, surgeon, surgeons" in done.stdout
 
 
@@ -176,7 +176,7 @@ def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
     command = ["tseval", "train", "number", "--data", str(AGREEMENT), "--arch", "gru", "--out", "model.pt"]
     done = succeeded(run_process([*command, "--epochs", "2", "--initial-range", "1"], cwd=tmp_path))
     assert "3,592 examples to train on, 593 to validate on" in done.stderr
-    # Better than to answer always what is most frequent: zcat and sort count the validation rows.
+    # Better than the most frequent answer: zcat and sort count the validation rows.
     numbers = load_suite(AGREEMENT, cases="valid").cases[0].features["number"].to_pylist()
     majority = numbers.count("sing") / len(numbers)
     training: Any = load_checkpoint(tmp_path / "model.pt").training

@@ -1,4 +1,4 @@
-"""`tseval train lm --suite`: text drawn from a formal language, and the papers' settings for it."""
+"""`tseval train lm --suite`: text from a formal language, and the papers' settings for it."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ SMALL += "--epochs", 3, "--learning-rate", 0.02, "--clip", 5
 
 
 def entropy_of_cross_serial(k):
-    """Nats a token of uniform strings of C_k, `<eos>` counted: all of it is the choice of the string."""
+    """Return nats a token of uniform strings of C_k, with `<eos>`: only the string is a choice."""
     lengths = [2 * (m + n) + 1 for m in range(k) for n in range(k - m)]
     return math.log(len(lengths)) / (sum(lengths) / len(lengths))
 
@@ -30,7 +30,7 @@ def test_a_model_learns_the_language_it_is_shown(tmp_path):
     suite = "cross_serial(3,train=1000,valid=500)"
     succeeded(train(tmp_path, suite, "--batch", 20, *SMALL, "--epochs", 15))
     checkpoint: Any = load_checkpoint(tmp_path / "model.pt")
-    # The validation strings are a sample of the language: their entropy is within some per cent.
+    # The validation strings are a sample, so their entropy differs by some per cent.
     assert math.log(checkpoint.validation_perplexity) == pytest.approx(entropy_of_cross_serial(3), rel=0.05)
     assert checkpoint.vocabulary.words == ("<eos>", "<unk>", "a", "b", "c", "d")
     files = checkpoint.training["files"]
@@ -46,7 +46,7 @@ def test_the_same_command_gives_the_same_weights(tmp_path):
     assert a.training["files"] == b.training["files"]
 
 
-# Parameters as the paper prints them; torch's second bias adds 4n to those of the LSTM.
+# Parameters as printed in the paper; torch's second bias adds 4n to those of the LSTM.
 @pytest.mark.parametrize(
     ("arch", "hidden", "parameters"),
     [("urn", 32, 6348), ("lstm", 8, 924 + 4 * 8)],

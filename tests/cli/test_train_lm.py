@@ -1,4 +1,4 @@
-"""`tseval train lm`, as a user runs it, on small text whose best perplexity is known."""
+"""`tseval train lm`, as users call it, on small text whose best perplexity is known."""
 
 import math
 import os
@@ -34,7 +34,7 @@ def train(cwd, *extra, out="model.pt", arch="lstm", command_only=False, by=call)
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Sentences of a noun out of four, uniformly, and a verb that agrees with it."""
+    """Write sentences of one of four nouns, uniformly, and a verb that agrees with it."""
     draw = random.Random(0)
     pairs = ["author laughs", "pilot laughs", "authors laugh", "pilots laugh"]
     for name, size in (("train.txt", 1500), ("valid.txt", 400)):
@@ -42,13 +42,13 @@ def corpus(tmp_path):
     return tmp_path
 
 
-ENTROPY = math.log(4) / 5  # of the source, nats a token: one of five is a free choice among four
+ENTROPY = math.log(4) / 5  # nats a token: one token of five is a free choice of four
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", sorted(CELLS.keys() - {"urn"}))
 def test_every_architecture_learns_agreement_to_the_entropy_of_the_source(corpus, arch):
-    # Noise, and gates that have to be found first, take longer.
+    # Models with noise, or with gates to learn first, take longer.
     epochs = {"eirnn": 12, "onlstm": 8}.get(arch, 4)
     succeeded(train(corpus, "--epochs", epochs, arch=arch))
     best = load_checkpoint(corpus / "model.pt").validation_perplexity
@@ -61,8 +61,8 @@ def test_the_urn_which_cannot_forget_learns_from_fresh_windows_only(corpus):
     for out, extra in (("carried.pt", ()), ("fresh.pt", ("--fresh-state",))):
         succeeded(train(corpus, *settings, *extra, out=out, arch="urn"))
     carried, fresh = (load_checkpoint(corpus / name) for name in ("carried.pt", "fresh.pt"))
-    # Words drawn alone have -(3 log 1/5 + 8/5 log 1/20)/5 ~ 1.9 nats; a window that starts within a sentence
-    # misses at most the noun, one in ten words at log 4.
+    # Words without context have -(3 log 1/5 + 8/5 log 1/20)/5 ~ 1.9 nats. A window that starts within a
+    # sentence loses at most the noun, one in ten words at log 4.
     assert math.log(carried.validation_perplexity) > 1.5
     assert math.log(fresh.validation_perplexity) < ENTROPY + math.log(4) / 10
 
@@ -75,7 +75,7 @@ def test_the_checkpoint_records_how_it_came_about(corpus):
     assert [file["tokens"] for file in training["files"]] == [1500 * 5, 400 * 5]
     assert training["settings"]["learning_rate"] == 0.02
     assert len(training["course"]) >= 1
-    # The recorded perplexity is that of the weights in the file, recomputed here from the text.
+    # The recorded perplexity is that of the weights in the file; recompute it from the text.
     valid = columns(encode_text([corpus / "valid.txt"], checkpoint.vocabulary), 32)
     again = math.exp(mean_loss(checkpoint.model, Columns(valid, 7)))
     assert checkpoint.validation_perplexity == pytest.approx(again, rel=1e-5)
@@ -138,7 +138,7 @@ def test_what_is_no_text_and_no_training_is_named(corpus):
 
 
 def kill_mid_epoch(cwd, command, windows):
-    """Start a training and kill it once a resume file from the middle of an epoch is there."""
+    """Start a training, and kill it when a resume file from the middle of an epoch exists."""
     resume = cwd / "killed.pt.resume"
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         deadline = time.monotonic() + 120
@@ -185,7 +185,7 @@ def test_a_finished_training_is_not_done_again(corpus):
 @pytest.mark.slow
 @needs_posix
 def test_a_full_disk_is_one_message(corpus):
-    # A limit on the size of files stands in for a full disk.
+    # A limit on file sizes simulates a full disk.
     command = (
         "ulimit -f 4; exec tseval train lm --arch srn --train train.txt --valid valid.txt --out model.pt"
     )
@@ -205,7 +205,7 @@ def test_a_full_disk_is_one_message(corpus):
           "clip": 0.25, "optimiser": "sgd", "schedule": "anneal", "window": 35, "batch": 8}),
         ("--arch lstm --preset gulordava2018 --batch 8 --hidden 16 --dropout 0 --epochs 1 --clip 1",
          {"hidden": 16, "dropout": 0, "epochs": 1, "clip": 1, "optimiser": "sgd"}),
-        ("--arch gru --preset bansal2020 --hidden 8",  # the same paper's classifiers have other settings
+        ("--arch gru --preset bansal2020 --hidden 8",  # other settings than the classifiers of the same paper
          {"whole_lines": True, "batch": 128, "epochs": 100, "clip": 5, "schedule": "anneal",
           "anneal_factor": 2, "learning_rate": 0.001}),
     ],
@@ -247,7 +247,8 @@ def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, mo
 
 
 def test_word_vectors_start_within_the_initial_range(corpus):
-    # Nearly no training, so that what is stored is what was drawn: uniform numbers, whose mean size is half.
+    # Almost no training, so the stored weights are the initial ones: uniform numbers with a mean size of
+    # half.
     barely = "--max-tokens", 1, "--learning-rate", 1e-12
     for reach in (0.1, 2.0):
         succeeded(train(corpus, *barely, "--initial-range", reach, out=f"{reach}.pt"))
@@ -276,7 +277,7 @@ def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(c
     assert rows["step"].tolist() == [*range(5, 108, 5), 108]  # the last is the end of the run
     assert rows["tokens"].iloc[0] == 5 * 35 * 8
     assert set(rows["n_items"]) == {4}
-    # The best model is the last; scored by itself, from its file, it gets what the last row says.
+    # The best model is the last one. Scored from its file, it has the numbers of the last row.
     command = "run", "--model", "watched.pt", "--suite", "./agree.jinja", "--out", "run"
     succeed(*command, cwd=corpus)
     table = read_run(corpus / "run").table().iloc[0]
@@ -289,7 +290,7 @@ def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(c
 def test_the_figure_lies_beside_the_checkpoint_and_one_that_cannot_be_drawn_spoils_nothing(corpus):
     succeeded(train(corpus, "--epochs", 1, "--figure"))
     assert (corpus / "model.curves.png").read_bytes().startswith(b"\x89PNG")
-    (corpus / "other.curves.svg").mkdir()  # in the way
+    (corpus / "other.curves.svg").mkdir()  # blocks the output
     said = succeeded(train(corpus, "--epochs", 1, "--figure", out="other.pt")).stderr
     assert re.search("no figure: .*other.curves.svg", said)
     assert load_checkpoint(corpus / "other.pt")
@@ -297,7 +298,7 @@ def test_the_figure_lies_beside_the_checkpoint_and_one_that_cannot_be_drawn_spoi
 
 @pytest.mark.slow
 def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
-    # An interpreter that finds a broken matplotlib first stands in for one without it.
+    # A broken matplotlib that Python finds first simulates a missing one.
     (corpus / "shadow").mkdir()
     (corpus / "shadow/matplotlib.py").write_text("raise ImportError")
     command = train(corpus, "--epochs", 1, "--figure", command_only=True)
@@ -314,7 +315,7 @@ def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
     shutil.which("c++") is None, reason="torch.compile needs a C++ compiler, and there is none"
 )
 def test_compiled_loops_train_like_plain_ones(corpus):
-    # The compiler unrolls a window: short ones compile in seconds.
+    # The compiler unrolls a window, so short windows compile in seconds.
     plain, compiled = ("--max-tokens", 5000, "--log-every", 1, "--window", 6), ("--compile",)
     succeeded(train(corpus, *plain, out="plain.pt", arch="drnn"))
     succeeded(train(corpus, *plain, *compiled, out="compiled.pt", arch="drnn", by=installed))

@@ -1,4 +1,4 @@
-"""`tseval train zoo`, as a user runs it: small models of real architectures, trained and scored for real."""
+"""`tseval train zoo`, as users call it: small models of real architectures are really trained and scored."""
 
 import csv
 import gzip
@@ -34,13 +34,13 @@ from tseval.verdicts import sentences_of
 TINY = """
 train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 60000, learning-rate: 0.01}
 """
-# Long enough that a training is still at work when it hears of a stop, by way of its worker.
+# Long enough that a training is still running when the stop reaches it through its worker.
 LONGER = TINY.replace("60000", "200000")
 FEW = ("simple_agrmt", "vp_coord", "subj_rel", "simple_reflexives", "reflexive_sent_comp")
 COMMON = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
-# As a script starts what it does not wait for: Ctrl-C is not heard.
+# Like a background job of a script, which ignores Ctrl-C.
 IN_THE_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
-# The command, but for the suite that zoos are scored on.
+# The command with another suite than the one that zoos use.
 ON_THE_SUITE = """import sys
 from tseval.cli import main
 from tseval.training import zoo
@@ -69,25 +69,25 @@ def zoo_on(suite, *arguments, **options):
 
 @pytest.fixture(scope="module")
 def words():
-    """The words of the suite."""
+    """Return the words of the suite."""
     suite = sentences_of(load_suite("marvin_linzen")).to_pylist()
     return sorted({word for text in suite for word in text.split()})
 
 
 @pytest.fixture(scope="module")
 def few_cases(tmp_path_factory):
-    """The suite cut to five rows, on which a zoo is scored and published in seconds; where it is."""
+    """Return the path of the suite reduced to five rows: a zoo is scored and published on it in seconds."""
     return str(cut_suite(zoo_room.SUITE, FEW, tmp_path_factory.mktemp("few")))
 
 
 @pytest.fixture
 def place(tmp_path, words):
-    """A folder with a recipe and a corpus."""
+    """Make a folder with a recipe and a corpus."""
     return furnish(tmp_path, words)
 
 
 def furnish(place, words):
-    """Write a recipe, and a corpus of random sentences."""
+    """Write a recipe and a corpus of random sentences."""
     draw = random.Random(0)
     (place / "corpus").mkdir()
     for name, size in (("train.txt.gz", 1500), ("valid.txt.gz", 200)):
@@ -106,7 +106,7 @@ def wait_for(condition, seconds=120):
 
 @dataclass
 class Stopped:
-    """A zoo of an SRN and a Decay RNN that was stopped while the second was in training."""
+    """A zoo of an SRN and a Decay RNN that was stopped during the training of the second."""
 
     place: Path
     code: int
@@ -135,13 +135,13 @@ def stopped(tmp_path_factory, few_cases, words):
 
 @pytest.fixture(scope="module")
 def resumed(stopped, few_cases):
-    """The same command again, publishing."""
+    """Repeat the same command, and publish."""
     return zoo_on(few_cases, stopped.place, "--publish", "tables", archs=("srn", "drnn"))
 
 
 @pytest.fixture
 def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
-    """A copy of the finished zoo."""
+    """Copy the finished zoo."""
     monkeypatch.setattr(zoo_room, "SUITE", few_cases)
     return shutil.copytree(stopped.place, tmp_path / "whole")
 
@@ -155,7 +155,7 @@ def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
         in stopped.meanwhile
     )
     assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
-    # A model left in training would hold the lock.
+    # A training that still runs would hold the lock.
     held = take_lock(stopped.place / "zoo/sweep/unit-drnn.lock")
     assert held is not None
     os.close(held)
@@ -218,7 +218,7 @@ def test_everything_of_a_published_zoo_follows_from_its_evidence(stopped, resume
 def test_the_command_on_the_page_is_the_one_that_made_it(place, few_cases, monkeypatch):
     monkeypatch.setattr(zoo_room, "SUITE", few_cases)
     shutil.copy(place / "corpus/train.txt.gz", place / "more.txt.gz")
-    (place / "tiny.yaml").write_text(f"seeds: 2{TINY}")  # so that one is a choice
+    (place / "tiny.yaml").write_text(f"seeds: 2{TINY}")  # so that one seed is a choice
     zoo(place, "--train", "more.txt.gz", "--seeds", "1", "--publish", "tables")
     page = (place / "tables/README.md").read_text()
     (command,) = re.findall("^    tseval (train zoo .*)$", page, re.MULTILINE)
@@ -235,7 +235,7 @@ def test_the_command_on_the_page_is_the_one_that_made_it(place, few_cases, monke
 
 @pytest.fixture(scope="module")
 def first_part(stopped, resumed, few_cases, tmp_path_factory):
-    """The zoo of the SRN alone, published into `joined/tables`."""
+    """Publish the zoo of the SRN alone into `joined/tables`."""
     part = tmp_path_factory.mktemp("part") / "of-srn"
     shutil.copytree(stopped.place, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
     (part / "joined").mkdir()
@@ -245,7 +245,7 @@ def first_part(stopped, resumed, few_cases, tmp_path_factory):
 
 @pytest.fixture
 def parts(whole, first_part):
-    """The zoo of the Decay RNN alone, and the folder where that of the SRN is published."""
+    """Return the zoo of the Decay RNN alone, and the folder where the SRN's zoo is published."""
     shutil.copytree(whole, whole / "of-drnn", ignore=shutil.ignore_patterns("srn*", "tables"))
     shutil.copytree(first_part / "joined", whole / "joined")
     return whole / "of-drnn", whole / "joined/tables"
@@ -331,7 +331,7 @@ def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
 
 
 def shares(folder):
-    """Row to share of correct items, from the counts in the table of a run."""
+    """Return row to share of correct items, from the counts in the table of a run."""
     with (folder / "table.csv").open() as file:
         return {
             (row["phenomenon"], row["construction"], row["contrast"]): Fraction(
@@ -342,12 +342,12 @@ def shares(folder):
 
 
 def cut(share):
-    """Three decimals."""
+    """Truncate to three decimals."""
     return f"{int(share * 1000) / 1000:.3f}"
 
 
 def accuracies(folder):
-    """Model and row to accuracy, as a board's file holds it."""
+    """Return model and row to accuracy, as in a board's file."""
     return {
         (model, row["phenomenon"], row["construction"], row["contrast"]): accuracy
         for row in json.loads((folder / "board.json").read_text())["rows"]
@@ -356,7 +356,7 @@ def accuracies(folder):
 
 
 def refusal(place, monkeypatch, *extra, archs=("srn",)):
-    """What the command says before it starts anything; called in this process, since torch loads slowly."""
+    """Return the message before anything starts; runs in this process, because torch loads slowly."""
     monkeypatch.chdir(place)
     wanted = [word for arch in archs for word in ("--arch", arch)]
     with pytest.raises((TsevalError, click.UsageError)) as error:
@@ -366,7 +366,7 @@ def refusal(place, monkeypatch, *extra, archs=("srn",)):
 
 @pytest.mark.parametrize("name", bundled_recipes())
 def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
-    # Options are checked before the corpus is looked for, so this message means that they are fine.
+    # Options are checked before the corpus is read, so this message shows that they are valid.
     message = refusal(place, monkeypatch, "--recipe", name, "--corpus", "absent", archs=CELLS)
     assert (
         "absent/train.txt.gz: tseval cannot read this file of the corpus (No such file or directory)."

@@ -36,7 +36,7 @@ TRAIN = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A training by tseval itself that keeps a run of every evaluation."""
+    """Train a model with tseval, and keep a run of every evaluation."""
     folder = tmp_path_factory.mktemp("trajectory")
     lines = [
         f"the {noun}{ending} {verb} {end}"
@@ -115,7 +115,7 @@ def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
         (then,) = (row for row in own if row["step"] == rise["first"])
         assert (rise["accuracy"], rise["low"]) == (then["accuracy"], then["low"])
         assert rise["before"] == max((step for step in steps if step < rise["first"]), default=None)
-    # This little language is learnt.
+    # The model learns this small language.
     assert {rise["settled"] is not None for rise in found["rises"]} == {True}
     drawn = (folder / "a.svg").read_text()
     assert [drawn.count(f"<!-- {title} -->") for title in ("One", "Two", "All 2 rows", "kept")] == [1] * 4
@@ -131,7 +131,7 @@ def test_a_checkpoint_of_tseval_knows_its_step(folder):
     arguments = "--suite", "./mine", "--sample", 40, "--out", "best", "--quiet"
     printed("run", "--model", "srn.pt", *arguments, cwd=folder)
     known = read_run(folder / "best").manifest.model.details
-    # The checkpoint that is kept is the one of the best validation, which need not be the last.
+    # The kept checkpoint is that with the best validation, which may not be the last.
     course: Any = load_checkpoint(folder / "srn.pt").training["course"]
     best = min(course, key=lambda moment: moment["validation_perplexity"])
     assert (known["step"], known["tokens"]) == (best["step"], best["tokens"])
@@ -161,7 +161,7 @@ def runs(tmp_path):
 
 
 def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
-    """An untrained model that happens to prefer a word is right wherever it stands."""
+    """An untrained model that by chance prefers a word is correct wherever that word decides."""
     nouns = [f"noun{n}" for n in range(40)]
     suite = make_suite(make_case("a", [(f"the {noun} laughs", f"the {noun} laugh") for noun in nouns]))
     for step, worse in ((0, -2.0), (10, 0.0)):

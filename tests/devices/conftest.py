@@ -1,7 +1,7 @@
-"""Tests here run on this machine's accelerator, or where there is none, on the second device in software.
+"""Tests of this folder run on this machine's accelerator or, without one, on the second device in software.
 
-Never on both in one process: with the one in software registered, CUDA's gradients fail. Hide a real one by
-`CUDA_VISIBLE_DEVICES=`.
+One process never uses both: if the software device is registered, CUDA's gradients fail. To hide a real
+accelerator, set `CUDA_VISIBLE_DEVICES=`.
 """
 
 import pytest
@@ -11,18 +11,18 @@ from second_device import MACHINE, NAME, REAL, on_device, register, second_devic
 NAMES = [REAL.type if REAL else NAME]
 
 if REAL is None:
-    register()  # tests of other folders may train before those here
+    register()  # tests of other folders may train before these tests
 
 
 @pytest.fixture(params=NAMES, scope="session")
 def device_name(request):
-    """The name of a device."""
+    """Return the name of a device."""
     return request.param
 
 
 @pytest.fixture
 def device(device_name):
-    """A device that is plugged in, and multiplies without rounding its operands."""
+    """Yield a device that is present and does not round the operands of products."""
     torch.set_float32_matmul_precision("highest")
     with on_device(device_name) as device:
         yield device
@@ -30,7 +30,7 @@ def device(device_name):
 
 @pytest.fixture
 def machine():
-    """What can be set about the device in software, which is plugged in."""
+    """Return the settings of the software device, while it is present."""
     if REAL is not None:
         pytest.skip("this machine has an accelerator, beside which there is no device in software")
     with second_device():
@@ -39,5 +39,5 @@ def machine():
 
 @pytest.fixture
 def tolerance(device_name):
-    """Nats by which numbers may differ from the CPU's: real devices add in another order."""
+    """Return the allowed difference from the CPU in nats: real devices sum in another order."""
     return 2e-5 if device_name == NAME else 1e-3

@@ -1,4 +1,4 @@
-"""Scoring and asking on another device against the CPU, and with memory that runs out at random."""
+"""Scoring and answers on another device against the CPU, also if memory runs out at random."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from tseval.testing.sentences import default_sentences
 from tseval.writing import IN_CONTEXT
 
 CELLS_AND_TASKS = [*(f"native {cell}" for cell in CELLS), *(f"classifier {task}" for task in TASKS)]
-# With a packed tree, with the model's own head, with one sentence a row.
+# With a packed tree, with the model's own head, and with one sentence per row.
 CAUSAL = ["hf gpt2", "hf gemma2", "hf mamba"]
 MASKED = ["mlm within_word_l2r", "mlm original"]
 SIGNS = np.array([[1, -1, -1], [-1, 1, 1]], dtype=np.int8)
@@ -28,7 +28,7 @@ def slowest(names):
 
 
 def scored(own):
-    """Log-probabilities of all words of a model's sentences, and the scorer."""
+    """Return the log-probabilities of all words of a model's sentences, and the scorer."""
     scorer = scorer_for(own.model, words=True)
     table = scorer.score(pa.array(sorted(own.sentences or default_sentences()), pa.string()))
     return pc.list_flatten(table["words"]).to_numpy(), scorer
@@ -45,7 +45,7 @@ def test_scores_are_those_of_the_cpu(tmp_path, device, tolerance, name):
 
 
 def scored_in_context(own):
-    """Log-probabilities of all words of a model's sentences, behind two texts."""
+    """Return the log-probabilities of all words of a model's sentences after two texts."""
     texts = sorted(own.sentences or default_sentences())
     first, second, third, *_ = sorted(texts, key=len)
     contexts = SuiteContexts("text", 9, 0, 1, ((first, second), (third,)))
@@ -64,7 +64,7 @@ def test_scores_in_context_are_those_of_the_cpu(tmp_path, device, tolerance, nam
 
 
 def answers(own):
-    """What a model answers about the words of its sentences, (words, 2); NaN where it is not asked."""
+    """Return a model's answers about the words of its sentences, (words, 2); NaN without a question."""
     strings = pa.array(sorted(own.sentences or default_sentences()), pa.string())
     alternatives = tuple(sorted({text.split()[0] for text in strings.to_pylist()})[:3])
     asked = [np.arange(len(text.split()), dtype=np.int32) % 3 - 1 for text in strings.to_pylist()]

@@ -1,4 +1,4 @@
-"""The second device in software refuses what a GPU would, and the package finds it as it finds a GPU."""
+"""The second device in software refuses what a GPU would refuse, and tseval detects it like a GPU."""
 
 import json
 from importlib import import_module

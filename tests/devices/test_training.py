@@ -1,4 +1,4 @@
-"""Training on another device against the CPU: weights, low precision, resuming there and back."""
+"""Training on another device against the CPU: weights, low precision, and resuming on either device."""
 
 from functools import cache
 from typing import Any
@@ -34,7 +34,7 @@ SENTENCES = [("author near pilots", 0), ("authors", 1), ("pilots near author", 1
 
 
 def train(path, device, arch="drnn", *, listener=None, resume=False, **settings):
-    """Train a language model of eight words on a device; give its perplexity and its weights."""
+    """Train a language model of eight words on a device; return its perplexity and its weights."""
     dropout, tied = settings.pop("dropout", 0.0), settings.pop("tied", False)
     probe, short = settings.pop("probe", None), settings.pop("short", ())
     chosen = {"epochs": 1, "batch": 4, "window": 6, "learning_rate": 0.01, "clip": 1.0, "log_every": 5}
@@ -42,7 +42,7 @@ def train(path, device, arch="drnn", *, listener=None, resume=False, **settings)
     torch.manual_seed(how.seed)
     sizes = Sizes(arch, len(WORDS), 10, 10, 1, dropout, tied, NOISELESS.get(arch, {}))
     model = LanguageModel(sizes).to(device)
-    if tied:  # on the way to a device in software, layers lose what they share
+    if tied:  # layers lose shared weights on the way to the software device
         model.output.weight = model.embedding.weight
     destination = Destination(path, {}, resume=resume, probe=probe)
     text = stream(48), stream(12)
@@ -52,7 +52,7 @@ def train(path, device, arch="drnn", *, listener=None, resume=False, **settings)
 
 
 def train_a_classifier(path, device, arch="drnn", *, listener=None, resume=False, short=()):
-    """Train a classifier of number on a device; give the mean loss of its validation, and its weights."""
+    """Train a number classifier on a device; return its validation accuracy and its weights."""
     words = Vocabulary(("<eos>", "<unk>", "near", "author", "authors", "pilot", "pilots"), lowercase=False)
     how = ClassifierSettings(epochs=2, patience=None, batch=8, learning_rate=0.02)
     torch.manual_seed(how.seed)
@@ -65,7 +65,7 @@ def train_a_classifier(path, device, arch="drnn", *, listener=None, resume=False
 
 
 def assert_near(one, other, tolerance):
-    """Perplexities, and all weights, differ by no more; steps of Adam let roundings grow."""
+    """Check that perplexities and weights are close; steps of Adam amplify rounding errors."""
     assert one[0] == pytest.approx(other[0], rel=tolerance)
     for name, weights in one[1].items():
         torch.testing.assert_close(weights, other[1][name], atol=10 * tolerance, rtol=0, msg=name)
@@ -73,7 +73,7 @@ def assert_near(one, other, tolerance):
 
 @pytest.fixture
 def drift(device_name):
-    """How far a short training may lead away from that on the CPU."""
+    """Return how far a short training may differ from the same training on the CPU."""
     return 1e-4 if device_name == NAME else 1e-2
 
 
@@ -88,7 +88,7 @@ def test_every_cell_learns_what_it_learns_on_the_cpu(tmp_path, device, drift, ar
 @pytest.mark.parametrize("manner", MANNERS)
 def test_every_manner_of_training_learns_what_it_does_on_the_cpu(tmp_path, device, drift, manner):
     expected = train(tmp_path / "cpu.pt", "cpu", **MANNERS[manner])
-    # bfloat16 has 8 bits: one product rounded the other way shows.
+    # bfloat16 has 8 bits, so one product that is rounded differently is visible.
     allowed = 0.02 if manner == "bfloat16" else drift
     assert_near(train(tmp_path / "there.pt", device, **MANNERS[manner]), expected, allowed)
 
@@ -130,7 +130,7 @@ def test_a_device_without_float64_trains_nearly_as_well(tmp_path, machine):
     assert_near(train_a_classifier(tmp_path / "elsewhere.pt", NAME), expected[1], 1e-4)
 
 
-# Memory that runs out
+# Memory shortages.
 
 
 @pytest.mark.slowest
@@ -138,7 +138,7 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
     expected = train(tmp_path / "whole.pt", NAME, epochs=2, dropout=0.3)
     cut = {"validate_every": 5, "epochs": 2, "dropout": 0.3}
     whole = train(tmp_path / "validated.pt", NAME, **cut)
-    assert whole[0] <= expected[0] * 1.01  # the same course, looked at more often
+    assert whole[0] <= expected[0] * 1.01  # the same training, with more validations
     shortage = Quiet({10: lambda: machine.run_short(seed=0, times=99, apart=20)})
     path = tmp_path / "short.pt"
     with pytest.raises(TrainingError) as error:
@@ -155,10 +155,10 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
 
 
 def steps(short, arch="drnn", dropout=0.0, parts=1, **settings):
-    """Learn from three windows on the device in software, in the second in parts or with shortages.
+    """Learn from three windows on the software device; the second is split or meets shortages.
 
-    Shortages are counted in operations, each from the one before. Gives loss and norm of each window, the
-    weights, and what was noted.
+    Each shortage is a number of operations after the one before. Returns loss and norm of each window, the
+    weights, and the notes.
     """
     how = Settings(batch=4, window=6, learning_rate=0.01, clip=1.0, **settings)
     torch.manual_seed(how.seed)
@@ -185,7 +185,7 @@ def steps(short, arch="drnn", dropout=0.0, parts=1, **settings):
 
 @cache
 def undisturbed(arch, *settings):
-    """The same with memory enough, once for all shortages."""
+    """Return the result without shortages; cached for all shortages."""
     return steps([], arch, **dict(settings))
 
 
@@ -221,7 +221,7 @@ def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, m
         train_a_classifier(tmp_path / "short.pt", NAME, listener=Quiet({1: interrupt}))
     resume = tmp_path / "short.pt.resume"
     before = resume.read_bytes()
-    # While it is taken up, or a batch later: the file is never taken for one that does not fit.
+    # The shortage is during loading or one batch later; the message is never that the file does not match.
     with pytest.raises(
         TrainingError, match=r"is too small for this training\.\n  .*add --resume to continue"
     ):
@@ -238,14 +238,14 @@ def test_a_training_that_never_fits_says_what_to_lower(tmp_path, machine):
     assert list(tmp_path.iterdir()) == []
 
 
-# What else a training does on a device
+# Other parts of a training on a device
 
 
 PAIRS = [("the author laughs", "the author laugh"), ("the authors laugh", "the authors laughs")]
 
 
 class ShortOfMemory(EarlyEvaluation):
-    """An evaluation along the way during which memory runs out, each time."""
+    """An evaluation during training in which memory runs out each time."""
 
     def measure(self, model, step, tokens):
         MACHINE.shortages = [40, 20]  # while sentences are scored

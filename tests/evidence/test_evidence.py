@@ -1,4 +1,4 @@
-"""Evidence: kept of a run, written, read, and made the run's numbers again; of every kind of model."""
+"""Evidence of all kinds of models: taken from a run, written, read, and turned back into its numbers."""
 
 from collections import Counter
 
@@ -15,12 +15,12 @@ from tseval.evidence import Evidence, evidence_bytes, gather, read_evidence, sco
 from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 
-# What one row of a kind's evidence is; a prefix where it is not named.
+# The unit of one row of evidence by kind of model; the default is a prefix.
 UNITS = {"mlm": "word", "seq2seq": "word", "lm-eval": "sentence", "oracle": "word"}
 
 
 def suite_for(own, name):
-    """Make pairs of sentences that a model reads; an oracle is asked what may follow its strings."""
+    """Make pairs of sentences that a model reads; for an oracle, questions about the next symbols."""
     if name == "oracle":
         return load_suite("dyck(k=4,m=3)", limit=40)
     if own.sentences is None:
@@ -30,7 +30,7 @@ def suite_for(own, name):
 
 
 def kept_and_made_again(run, suite, unit):
-    """Keep the evidence of a run, and make the numbers of its sentences again."""
+    """Write and read the evidence of a run, and recompute the numbers of its sentences."""
     evidence = read_evidence(evidence_bytes(gather(run.load_sentences(), suite.digest)))
     assert evidence.unit == unit
     again = scored_again(evidence, sentences_of(suite))
@@ -113,7 +113,7 @@ def test_a_prefix_that_was_computed_twice_keeps_both_numbers():
     scored = scored.set_column(3, "words", pa.array(words, pa.list_(pa.float32())))
     scored = scored.set_column(2, "logprob", pa.array(sums))
     evidence = gather(scored, suite.digest)
-    # One of four sentences is more than shards explain: such a model's words are its own.
+    # Shards do not explain a difference in one sentence of four, so the evidence stores single words.
     assert evidence.unit == "word"
     assert scored_again(evidence, sentences_of(suite))["words"].to_pylist() == words
 

@@ -6,7 +6,7 @@ from release import Release, walk
 
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """What docs/releasing.md makes, once for all tests of a session."""
+    """Return the results of docs/releasing.md, made one time for all tests of a session."""
     base = tmp_path_factory.getbasetemp()
-    # Tests that run side by side have folders of their own below one, where they share it.
+    # Parallel test processes have folders below a common folder, where they share the results.
     return walk(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)

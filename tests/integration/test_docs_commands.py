@@ -1,4 +1,4 @@
-"""Every command of the documentation runs, in the order of its page, on small files of those names."""
+"""Every command of the documentation runs, in the order of its page, on small files with the same names."""
 
 import gzip
 import re
@@ -39,11 +39,11 @@ ONLY_READ = {
     "table",
     "verify",
     "pair",
-}  # without these: a run has a folder of its own
+}  # without these variables, each run gets its own folder
 
 SMALL = "--embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16"
 
-# Tests that run the console blocks of pages as they stand, output and all.
+# Tests that run the console blocks of pages unchanged, with their output.
 FOLLOWED = {
     "integration/test_tutorials.py": ["tutorial-new-phenomenon.md", "tutorial-treebank.md",
                                       "add-a-phenomenon.md", "tutorial-german-gender.md"],
@@ -56,7 +56,7 @@ FOLLOWED = {
     "suites/grammar/test_bundled_suites.py": ["suites.md"], "release.py": ["releasing.md"],
 }  # fmt: skip
 
-# How a command that does not run begins, and why it does not.
+# The beginning of each command that does not run, and the reason.
 NOT_RUN = {
     "lm-eval --model tseval": "downloads BLiMP; test_lm_eval.py runs it on exported tasks",
     "run --model lm-eval:local-completions": "wants a server; test_lm_eval_backend.py serves one",
@@ -71,7 +71,7 @@ NOT_RUN = {
     "board add boards/mine runs/mine --evidence": "wants that address; test_evidence_elsewhere.py serves one",
 }
 
-# What is put in place of words of a command, and why; in this order.
+# Replacements for words of a command, and the reason; applied in this order.
 SUBSTITUTED = [
     (r"hf:DIR", "hf:gpt2", "any folder"),
     (r"--window 1024 --stride 512", "--window 64 --stride 32", "the small model reads at most 512 tokens"),
@@ -125,7 +125,7 @@ def plain(source):
 
 
 def table(names, ending=".csv"):
-    """Pairs under names of good, bad, the first word, noun and verb."""
+    """Return a writer of pairs in columns with these names: good, bad, the first word, noun and verb."""
     rows = PAIRS.iloc[:, : len(names.split())].set_axis(names.split(), axis=1)
     if ending == ".jsonl":
         return say(rows.to_json(orient="records", lines=True))
@@ -133,13 +133,13 @@ def table(names, ending=".csv"):
 
 
 def listing(page, name):
-    """The file that a page shows, indented."""
+    """Return a writer of the file that a page shows as an indented block."""
     found = re.search(rf"`{re.escape(name)}`:?\n\n((?:    .*\n)+)", (DOCS / page).read_text("utf-8"))
     return say(textwrap.dedent(found[1]))
 
 
 def small_suite(path):
-    """Some cases of Marvin & Linzen, with the first two words of each list."""
+    """Write some cases of Marvin & Linzen, with the first two words of each list."""
     cases = ["simple_agrmt", "simple_npi_anim", "long_vp_coord", "prep_anim", "prep_inanim"]
     lexicon = cut_suite(path.name, cases, path.parent) / "lexicon.yaml"
     two = re.sub(r"\[(\w[^,\[\]]*, [^,\[\]]+),[^\[\]]*\]", r"[\1]", lexicon.read_text("utf-8"))
@@ -148,7 +148,7 @@ def small_suite(path):
 
 @cache
 def sentences():
-    """Sentences with a noun between, and the words and symbols of suites."""
+    """Return sentences with a noun between subject and verb, and the words and symbols of suites."""
     nouns = [f"{noun}{s}" for noun in ("author", "guard", "chef", "dancer", "skater") for s in ("", "s")]
     pairs = permutations(nouns, 2)
     said = [f"the {a} near the {b} {'are' if a[-1] == 's' else 'is'} here ." for a, b in pairs]
@@ -165,7 +165,7 @@ def text(path):
 
 
 def saved(path):
-    """What the page on checkpoints saves, each as it is called elsewhere too."""
+    """Save the files of the page on checkpoints, also under the names that other pages use."""
     folder = path.parent / "saved"
     write_files(DOCS / "your-checkpoint.md", folder)
     with chdir(folder):
@@ -176,7 +176,7 @@ def saved(path):
 
 
 def weights(path):
-    """The weights of the function on the page of adapters."""
+    """Save the weights for the function on the page of adapters."""
     write_files(DOCS / "adapters.md", path.parent)
     torch.save(runpy.run_path(str(path.parent / "mine.py"))["Lstm"](7).state_dict(), path)
 
@@ -203,11 +203,11 @@ AGR_50 = {"sentence": "the NN are", "subj_pos": "NNS", "verb_pos": "VBP", "last_
 
 
 def several(command, *models):
-    """Do a command for several models, with a folder in one for each."""
+    """Join calls of a command for several models, each with its own folder."""
     return "; ".join(f"{command} {model}.pt".replace("{}", f"{{}}/{model}") for model in models)
 
 
-# How each file is made that pages suppose: a copy, by a function, by commands; after `@` for one page alone.
+# How each file that pages need is made: copied, by a function, or by commands; `@` limits it to one page.
 STAGE = {
     "leaderboards": lambda path: path.symlink_to(ROOT / "leaderboards"), "marvin_linzen": small_suite,
     "pairs.jsonl": table("good bad first subject verb", ".jsonl"),
@@ -274,7 +274,7 @@ STAGE = {
 
 
 def shown(page):
-    """Every command of a page that this file runs, with what is shown below it."""
+    """Yield every command of a page that this file runs, with the output that the page shows."""
     if page.parent != ROOT and DOCS not in page.parents:
         return  # `board write` writes the pages of boards
     for code in CODE.findall(page.read_text("utf-8")):
@@ -290,7 +290,7 @@ def shown(page):
 
 
 def unlike(pages):
-    """Each page and its commands, less those that only read what is staged and that a page before has too."""
+    """Yield pages with their commands, without repeated commands that only read prepared files."""
     seen = set()
     for page in pages:
         commands = [*shown(page)]
@@ -299,7 +299,7 @@ def unlike(pages):
         seen |= {line for line in words if not WRITES & words[line]}
 
 
-# The page of all commands and the README last: other pages have many of theirs.
+# The page of all commands and the README are last, because they repeat commands of other pages.
 LAST = ["commands.md", "README.md"]
 SHOWN = dict(unlike(sorted(PAGES, key=lambda page: (page.name in LAST and LAST.index(page.name) + 1, page))))
 
@@ -309,7 +309,7 @@ def exempt(line):
 
 
 def substitute(line):
-    """Give the command to run, and the patterns that changed it."""
+    """Return the command to run, and the patterns that changed it."""
     used = []
     for pattern, words, _ in SUBSTITUTED:
         line, n = re.subn(pattern, words, line)
@@ -322,7 +322,7 @@ def after(options, words):
 
 
 def supposed(line, page, but=None):
-    """Name what a command reads that is on the stage; what is for this page alone comes first."""
+    """Yield the prepared files that a command reads; files for this page alone are first."""
     words = {*shlex.split(line)} - {*after(WRITES, shlex.split(line))}
     parts = {f"{part.lstrip('./')}/" for word in words for part in re.split("[=,:]", word)}
     for key in sorted({*STAGE} - {but}, key=lambda key: ("@" not in key, key)):
@@ -335,7 +335,7 @@ def supposed(line, page, but=None):
 
 
 def bring(line, page, folder, stage, but=None):
-    """Copy what a command reads into a folder from the stage; a model comes with its curves."""
+    """Copy the prepared files that a command reads into a folder; a model is copied with its curves."""
     for name, key in supposed(line, page, but):
         target = folder / name
         if target.exists() or (source := made(name, key, stage)) == target:
@@ -351,7 +351,7 @@ def bring(line, page, folder, stage, but=None):
 
 
 def made(name, key, stage):
-    """Give a file of the stage, made when a page first names it."""
+    """Return a prepared file; it is made when a page first names it."""
     folder, how = stage / key.partition(" @")[2], STAGE[key]
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -365,7 +365,7 @@ def made(name, key, stage):
 
 
 def run(line, stage, page, folder):
-    """Run a command in the folder of its page; a model that it trains is not there before."""
+    """Run a command in the folder of its page; delete a model before it is trained."""
     settings = re.match(r"(?:[A-Z]\w+=\S+ )*", line)[0]
     line = line.removeprefix(settings)
     bring(line, page, folder, stage)
@@ -383,7 +383,7 @@ def run(line, stage, page, folder):
 
 
 def wrong_here(page, commands, stage, folder):
-    """Run what a page shows; say what does not end, write or print as it says."""
+    """Run the commands of a page; yield each failure, missing file or different output."""
     for shown_line, quoted in commands:
         line, used = substitute(shown_line)
         if exempt(shown_line) or ("ngram:" in line and not find_spec("kenlm")):
@@ -406,19 +406,19 @@ def stage(tmp_path_factory):
 
 @needs_posix
 @pytest.mark.slowest
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what lm-eval imports
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from libraries that lm-eval imports
 @pytest.mark.parametrize("page", [page for page, commands in SHOWN.items() if commands], ids=page_id)
 def test_every_command_of_the_page_runs(page, stage, tmp_path):
     write_files(page, tmp_path)
     assert [*wrong_here(page.stem, SHOWN[page], stage, tmp_path)] == []
 
 
-# Examples that change a shell, or download.
+# Examples that change a shell or download files.
 NO_SINGLE_COMMAND = ("completion", "lm-eval")
 
 
 def examples_in(command):
-    """List the examples of the help of a command, those that are commands of tseval alone."""
+    """Return the examples in a command's help that consist of tseval commands only."""
     if command in NO_SINGLE_COMMAND:
         return []
     lines = [line.partition(" #")[0].strip() for line in EXAMPLES[command].splitlines()]
@@ -427,7 +427,7 @@ def examples_in(command):
 
 @needs_posix
 @pytest.mark.slowest
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what lm-eval imports
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from libraries that lm-eval imports
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_the_examples_of_a_command_run(command, stage, tmp_path):
     bring("run --suite ./marvin_linzen", "help", tmp_path, stage)  # the suite of the boards

@@ -28,14 +28,14 @@ def copy_repository(folder: Path) -> Path:
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
-    for file in ROOT.iterdir():  # pages, and what they link to
+    for file in ROOT.iterdir():  # pages and the files that they link to
         if file.is_file():
             shutil.copy(file, folder)
     return folder
 
 
 def make_docs(repository: Path) -> subprocess.CompletedProcess:
-    # In the environment that runs the tests, not in a new one, and not as a part of the `make` around it.
+    # Use the environment of the tests, not a new one, and not the settings of the `make` around it.
     command = ["make", "--old-file", "setup", "docs", f"BIN={Path(sys.executable).parent}"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     return subprocess.run(
@@ -44,7 +44,7 @@ def make_docs(repository: Path) -> subprocess.CompletedProcess:
 
 
 class Page(HTMLParser):
-    """What a page refers to, and what can be referred to on it."""
+    """The links of a page, the files that it loads, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site of a copy of the repository."""
+    """Build the site in a copy of the repository."""
     repository = copy_repository(tmp_path_factory.mktemp("repository"))
     done = make_docs(repository)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -97,13 +97,13 @@ def test_the_reference_has_the_public_names_and_every_module(site, pages):
         module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         assert module.endswith("__main__") or f"module-{module}" in ids, module
     assert "tseval.scoring.protocol.SentenceModel.word_logprobs" in ids
-    # Beside each stands a tree of all of them.
+    # Next to each class is a tree of all classes.
     named = {Path(urlsplit(link).path).name for link in pages[site / "build/api/tseval.scoring.html"].links}
     assert {page.name for page in site.glob("build/api/*.html")} - named == {"tseval.scoring.html"}
 
 
 def test_who_looks_for_a_model_of_their_own_finds_its_page_and_no_decision(site):
-    """A word of a title counts three times as much as one of a text; a query has all its words."""
+    """A word in a title counts three times as much as one in a text; a result has all words of a query."""
     script = (site / "searchindex.js").read_text("utf-8")
     index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
     place = index["docnames"].index("docs/your-checkpoint")
@@ -198,7 +198,7 @@ def test_every_link_leads_somewhere(pages):
 
 
 def test_broken_links_and_forgotten_pages_fail_the_build(tmp_path):
-    # The settings are those of the repository; its pages and modules are few, and soon built.
+    # The repository's settings, but few pages and modules, so that the build is fast.
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "docs").mkdir()
     for pattern in ("*.py", "*.css", "*.js"):

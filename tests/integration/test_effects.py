@@ -54,7 +54,7 @@ ITEMS = [(person, event) for person in PEOPLE for event in EVENTS]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The design as a grammar, scored."""
+    """Write the design as a grammar, and score it."""
     folder = tmp_path_factory.mktemp("effects")
     (folder / "mine").mkdir()
     events = [{"verb": verb, "thing": thing} for verb, thing in EVENTS]
@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bits():
-    """Surprisal of each region, in bits, from the model's surprisals of single sentences, (items,) each."""
+    """Return the surprisal of each region in bits, from surprisals of single sentences, (items,) each."""
     model, found = tseval.load_model("bundled:lstm"), {}
     for condition in CONDITIONS:
         texts = [regions_of(person, event, condition) for person, event in ITEMS]
@@ -84,7 +84,7 @@ def bits():
 
 
 def expected_effects(bits):
-    """What each prediction says is greater less what it says is smaller, item by item."""
+    """Return each prediction's effect: the side that should be greater minus the other, by item."""
     return {
         "gap is licensed": bits["that_gap.after"] - bits["what_gap.after"],
         "filled gap": bits["what_object.object"] - bits["that_object.object"],
@@ -95,7 +95,7 @@ def expected_effects(bits):
 
 
 def cut(value):
-    """Show a number with three decimals, cut, not rounded."""
+    """Format a number with three decimals, truncated."""
     return f"{int(value * 1000) / 1000:+.3f}"
 
 
@@ -104,7 +104,7 @@ def records(folder, *arguments):
 
 
 def clustered(values):
-    """Mean, and interval with subject and event as clusters (Cameron, Gelbach & Miller 2011)."""
+    """Return mean and interval, with subject and event as clusters (Cameron, Gelbach & Miller 2011)."""
     subject, event = np.divmod(np.arange(len(ITEMS)), len(EVENTS))
     fitted = sm.OLS(values, np.ones(len(values))).fit()
     variance = max(

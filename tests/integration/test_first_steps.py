@@ -1,4 +1,4 @@
-"""What a newcomer types first, and what is said to it: every message as it is printed."""
+"""First commands of a new user, and the exact messages that tseval prints."""
 
 import json
 import re
@@ -62,7 +62,7 @@ def test_text_that_was_not_tokenised_is_told_how(tmp_path):
         "2 of 2 contrasts are undecidable; some words have punctuation, such as 'laugh.': "
         "to split off punctuation, add --tokenise"
     )
-    # A pipe takes the table away, so the warning does not only stand below it.
+    # A pipe takes the table away, so the warning is also on standard error.
     assert (done.stdout.count(warned), done.stderr.count(f"warning: {warned}\n")) == (1, 1)
     (warning,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["warnings"]
     assert "--tokenise" in warning
@@ -87,7 +87,7 @@ def test_a_run_that_decides_nothing_warns_and_may_be_refused(tmp_path):
     assert done.stderr.startswith(
         "warning: lstm decides none of the 2 contrasts of pairs, so this run measures nothing."
     )
-    # The command that the warning names opens the file of the user.
+    # The command in the warning must read the user's file.
     hint = re.search(r"tseval (lint .*)", done.stderr)[1]
     assert "blorf, " in call(*shlex.split(hint), cwd=tmp_path).stdout
     done = call(*command, "other", "--require-coverage", "0.5", cwd=tmp_path)

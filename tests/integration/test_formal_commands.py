@@ -78,7 +78,7 @@ SUITES = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two models on each language, each in a directory of its own."""
+    """Run two models on each language, each in its own directory."""
     folder = tmp_path_factory.mktemp("formal")
     for name, (spec, _) in SUITES.items():
         for seed in (0, 1):
@@ -159,16 +159,16 @@ def test_error_is_recorded_along_a_training_beside_the_loss(strings):
     assert set(accuracy["suite"]) == {"generalised_dyck_2_8"}
     losses = curves.dropna(subset="validation_loss").set_index("step")["validation_loss"]
     assert len(losses.loc[accuracy["step"]]) == len(accuracy) >= 3
-    # Two bracket types: better than chance, and what the finished model scores in a run of its own.
+    # Two bracket types: better than chance, and equal to a separate run of the finished model.
     succeed("run", "--model", "m.pt", "--suite", spec, "--out", "run", "--quiet", cwd=strings)
     final = pd.read_parquet(strings / "run" / "verdicts.parquet")["correct"]
     assert final.sum() in accuracy["n_correct"].tolist()
-    # What the paper reports of this language: the largest error over attractors, from the run's own verdicts.
+    # The paper's number for this language: the largest error over attractors, from the run's own verdicts.
     best = accuracy[accuracy["n_correct"] == final.sum()]
     verdicts = pd.read_parquet(strings / "run" / "verdicts.parquet")
     errors = 1 - verdicts.groupby("attractors")["correct"].mean()
     assert errors.max() == pytest.approx(best["headline_error"].iloc[-1])
-    # The loss on its strings, one string and one symbol after the other.
+    # The loss on its strings, one string and one symbol at a time.
     model, vocabulary = (checkpoint := load_checkpoint(strings / "m.pt")).model, checkpoint.vocabulary
     ids, nats = vocabulary.ids(), []
     for item in load_suite(spec).cases[0].items():

@@ -1,4 +1,4 @@
-"""The page on CI jobs: its commands print what it says, and its workflow runs as written."""
+"""The page on CI jobs: its commands print the output shown, and its workflow runs as written."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def test_every_command_prints_what_the_page_says(tmp_path):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A repository with the workflow of the page, a checkpoint, and the baseline of step 1."""
+    """Make a repository with the page's workflow, a checkpoint, and the baseline of step 1."""
     folder = tmp_path_factory.mktemp("checkout")
     write_files(PAGE, folder)
     shutil.copy(BUNDLED, folder / "model.pt")
@@ -38,10 +38,10 @@ def checkout(tmp_path_factory):
 
 
 def job(folder):
-    """Run the steps of the workflow as the forge does, each in a shell that ends at the first error.
+    """Run the steps of the workflow as GitHub does, each in a shell that stops at the first error.
 
     Returns:
-        The exit code of the step that failed, 0 if none did, and the summary of the job.
+        The exit code of the failed step, or 0, and the job's summary.
     """
     (steps,) = (
         one["steps"] for one in yaml.safe_load((folder / WORKFLOW).read_text("utf-8"))["jobs"].values()

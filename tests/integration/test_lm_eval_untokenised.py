@@ -1,4 +1,4 @@
-"""BLiMP as lm-eval asks it, by lm-eval itself: tseval gives the same verdicts, item for item."""
+"""BLiMP as lm-eval scores it: tseval gives the same verdicts as lm-eval itself, item by item."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 lm_eval = pytest.importorskip("lm_eval")
 PAIRS = untokenised_pairs()
 TASK = "blimp_untokenised"
-# What stands at the beginning, by what the tokenizer has.
+# The start of a text, by the special tokens of the tokenizer.
 MARKS: dict[str, dict[str, str | None]] = {
     "bos": {"bos": "<pad>", "eos": "<|endoftext|>"},
     "eos": {"bos": None, "eos": "<|endoftext|>"},
@@ -27,7 +27,7 @@ MARKS: dict[str, dict[str, str | None]] = {
 
 @pytest.fixture(autouse=True)
 def machine_not_listed(monkeypatch):
-    """lm-eval lists what the machine has with every result, which takes a second."""
+    """Skip lm-eval's list of the machine's properties, which takes a second for each result."""
     monkeypatch.setattr("torch.utils.collect_env.get_pretty_env_info", str)
 
 
@@ -58,7 +58,7 @@ def opened_by_lm_eval(path, **arguments) -> Any:
 
 
 def answers_of_lm_eval(folder, model):
-    """Let lm-eval run its own task on our pairs: nothing but the data is replaced."""
+    """Run lm-eval's own task on our pairs; only the data is replaced."""
     from lm_eval.tasks import TaskManager  # noqa: PLC0415 - takes seconds
 
     rows = [{"sentence_good": good, "sentence_bad": bad} for good, bad in PAIRS]
@@ -103,7 +103,7 @@ def test_without_any_mark_lm_eval_needs_a_token_and_then_agrees(folder, saved, s
 def test_without_any_mark_what_is_decided_is_what_lm_eval_says_after_the_first_token(saved, suite):
     model: Any = open_model(f"hf:{saved / 'none'}", {"leading_space": "true"})
     ids = [[model.tokenizer.encode(f" {sentence}") for sentence in pair] for pair in PAIRS]
-    # What lm-eval does where a sentence begins with its start token: that is read and not scored.
+    # If a sentence begins with its start token, lm-eval reads that token and does not score it.
     requests = [(("", ""), one[:1], one[1:]) for pair in ids for one in pair]
     scores = [logprob for logprob, _ in opened_by_lm_eval(saved / "none")._loglikelihood_tokens(requests)]
     verdicts = tseval.evaluate(model, suite).verdicts

@@ -1,4 +1,4 @@
-"""What a notebook shows, in one that is executed by a kernel of its own."""
+"""The output of tseval in a notebook that a real kernel executes."""
 
 import re
 
@@ -35,7 +35,7 @@ Item('a<b>', 0, {'good': '<script>alert(1)</script>', 'bad': 'x'}, {})""",
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """Give what stands below each cell."""
+    """Return the outputs of each cell."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     folder = str(tmp_path_factory.mktemp("notebook"))
     executed = NotebookClient(

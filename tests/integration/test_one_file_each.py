@@ -1,4 +1,4 @@
-"""A cell and an adapter are added in two files each, their own and its test, and everything knows them."""
+"""A new cell and a new adapter need two files each, a module and its test, and all tools find them."""
 
 import os
 import shutil
@@ -91,7 +91,7 @@ TEXT = "the author laughs .\nthe authors laugh .\n" * 60
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A checkout with the four files more."""
+    """Make a checkout with the four new files."""
     copy = tmp_path_factory.mktemp("copy")
     for name in ("tseval", "adapters", "tests"):
         shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -101,7 +101,7 @@ def copy(tmp_path_factory):
         (copy / name).parent.mkdir(exist_ok=True)
         (copy / name).write_text(text)
     (copy / "text").write_text(TEXT)
-    # What an older tseval registered when it was installed.
+    # An entry point that an older tseval registered at its installation.
     (copy / "tseval-0.0.1.dist-info").mkdir()
     (copy / "tseval-0.0.1.dist-info" / "METADATA").write_text("Name: tseval\nVersion: 0.0.1\n")
     old = "[tseval.adapters]\nhf = tseval.adapters.hf:open_elsewhere\n"
@@ -110,7 +110,7 @@ def copy(tmp_path_factory):
 
 
 def ended(copy, *arguments):
-    """Run Python to its end; give what it prints."""
+    """Run Python; return its output."""
     run = subprocess.run(
         [sys.executable, *arguments], cwd=copy, capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests")])},
@@ -119,7 +119,7 @@ def ended(copy, *arguments):
     return run.stdout
 
 
-# Several commands in one process, which is started in the copy.
+# Several commands in one process, which starts in the copy.
 LINES = """import shlex, sys
 from in_process import succeed
 for line in sys.argv[1:]:
@@ -128,7 +128,7 @@ for line in sys.argv[1:]:
 
 
 def done(copy, *lines):
-    """Do what lines of tseval say; give what they print."""
+    """Run tseval commands; return their output."""
     return ended(copy, "-c", LINES, *lines)
 
 

@@ -1,4 +1,4 @@
-"""Adapters of other packages that cannot be loaded: which one, why, and what to do. Real installations."""
+"""Adapters of other packages that fail to load: messages with name, reason and fix. Real installations."""
 
 import json
 import re
@@ -69,12 +69,12 @@ for model in sys.argv[1:]:
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment that packages are installed into, beside this checkout."""
+    """A virtual environment into which packages are installed, next to this checkout."""
 
     folder: Path
 
     def python(self, *arguments: str, path: Path = ROOT) -> str:
-        """Give what a process that ends well prints."""
+        """Return the output of a Python process; check that it succeeds."""
         done = subprocess.run(
             [self.folder / "env" / "bin" / "python", *arguments],
             capture_output=True, text=True, check=False, cwd=self.folder,
@@ -84,7 +84,7 @@ class Environment:
         return done.stdout
 
     def refuses(self, *models: str, path: Path = ROOT) -> dict[str, str]:
-        """Give the messages that models are refused with, by a process that opens all of them."""
+        """Return the refusal messages of models, which one process tries to open."""
         messages: dict[str, str] = json.loads(self.python("-c", REFUSE, *models, path=path))
         return messages
 
@@ -111,14 +111,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     (site / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
     pip = f"{sys.executable} -m pip --quiet --disable-pip-version-check"
     there, offline = f"--python {folder}/env/bin/python", "--no-deps --no-index --no-build-isolation"
-    # By its name from a folder of wheels, as from an index.
+    # Install by name from a folder of wheels, as from an index.
     for command in (
         f"{pip} wheel --wheel-dir {folder}/wheels {foreign}",
         f"{pip} {there} install --find-links {folder}/wheels tseval-foreign",
         f"{pip} {there} install --editable {edited}",
     ):
         subprocess.run([*command.split(), *offline.split()], check=True)
-    # What happens to a package between two installations.
+    # Changes of a package after its installation.
     renamed = edited / "edited" / "renamed.py"
     renamed.write_text(renamed.read_text().replace("open_it", "open_other"))
     (edited / "edited" / "moved.py").rename(edited / "edited" / "elsewhere.py")

@@ -1,4 +1,4 @@
-"""The page of published protocols: its commands run, on tiny models under the names that it uses."""
+"""The page of published protocols: its commands run on tiny models that have the names on the page."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
     (tmp_path / "blimp.jsonl.gz").write_bytes(gzip.compress(b"".join(some), mtime=0))
     (tmp_path / "number_prep.json").write_text(json.dumps(number_prep()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    # Of each row fewer items than on the page.
+    # Fewer items of each row than on the page.
     (tmp_path / "page.md").write_text(PAGE.read_text("utf-8").replace("--sample 300", "--sample 10"), "utf-8")
     followed = follow(tmp_path / "page.md", tmp_path)
     assert ["--sample 10" in command.line for command in followed].count(True) == 2

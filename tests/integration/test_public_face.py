@@ -1,4 +1,4 @@
-"""What a script outside the checkout sees of the installed wheel: every public name, with its type."""
+"""The installed wheel as a script outside the checkout sees it: every public name and its type."""
 
 import re
 import subprocess
@@ -84,7 +84,7 @@ in_context = tseval.in_context(suite, "other", words=20)
 run = tseval.evaluate(model, suite)
 """
 
-# Of what tseval needs, mypy would read these for most of a minute, and no public name is of their types.
+# mypy would read these dependencies for most of a minute, and no public name has their types.
 SETTINGS = """[mypy]
 strict = True
 [mypy-torch.*,transformers.*,ray.*,peft.*,scipy.*,huggingface_hub.*,matplotlib.*,tokenizers.*]
@@ -95,7 +95,7 @@ follow_imports_for_stubs = True
 
 @dataclass(frozen=True)
 class Outside:
-    """A folder that holds an environment, where the wheel is installed beside the libraries it needs."""
+    """A folder with an environment in which the wheel and its libraries are installed."""
 
     folder: Path
 
@@ -116,7 +116,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory, release: Release) -> Outsi
     site = Path(sysconfig.get_path("purelib", "venv", {"base": home, "platbase": home}))
     install = f"{sys.executable} -m pip install --quiet --no-deps --no-index --target {site} {release.wheel}"
     subprocess.run(install.split(), check=True, capture_output=True)
-    # The libraries come from the environment of the tests; its own tseval stands behind the wheel's.
+    # The libraries are those of the tests' environment; the wheel comes before its tseval.
     (site / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
     (folder / "mypy.ini").write_text(SETTINGS, "utf-8")
     return Outside(folder)
@@ -147,7 +147,7 @@ def test_a_script_with_every_public_name_passes_strict_mypy_and_its_types_are_pr
     outside: Outside,
 ) -> None:
     assert all(re.search(rf"\btseval\.{name}\b", SCRIPT + str(TYPES)) for name in tseval.__all__)
-    # A room with the name of a public function is imported, and the function stays what it is.
+    # Import a room with the name of a public function; the function must stay a function.
     start = ["import tseval.report.table", *SCRIPT.splitlines()]
     lines = [*start, *(f"reveal_type({expression})" for expression in TYPES)]
     (outside.folder / "script.py").write_text(SCRIPT, "utf-8")
@@ -159,7 +159,7 @@ def test_a_script_with_every_public_name_passes_strict_mypy_and_its_types_are_pr
     for line, (expression, expected) in enumerate(TYPES.items(), len(start) + 1):
         assert expected in revealed[str(line)], expression
         assert "Any" not in revealed[str(line)], expression
-    # The misspelt name is caught, and it is all that is wrong with either.
+    # mypy reports the misspelt name, and nothing else in either file.
     assert f'revealed.py:{len(lines) + 1}: error: Module has no attribute "load_modle"' in shown
     assert "Found 1 error in 1 file (checked 2 source files)" in shown
 

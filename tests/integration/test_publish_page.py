@@ -1,4 +1,4 @@
-"""The page on publishing a leaderboard, followed to the letter: files, commands, what they print."""
+"""The page on publishing a leaderboard, followed exactly: its files, commands and output."""
 
 import os
 import re
@@ -17,15 +17,15 @@ import tseval
 pytestmark = [needs_posix, pytest.mark.slowest]
 
 PAGE = Path(__file__).parents[2] / "docs/publish-a-leaderboard.md"
-# git without the settings of whoever runs this
+# git without the user's settings
 GIT = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
        for what, value in (("NAME", "Us"), ("EMAIL", "us@example.org"))}  # fmt: skip
 GIT |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-REFUSED = "tseval: "  # what the message of a command that fails begins with
+REFUSED = "tseval: "  # the start of the message of a failed command
 
 
 def steps():
-    """The commands of the page, each with what it is said to print."""
+    """Return the commands of the page, each with its output on the page."""
     for language, name, _, content in BLOCK.findall(PAGE.read_text("utf-8")):
         if language == "console" and not name:
             for step in content.removeprefix("$ ").split("\n$ "):
@@ -34,7 +34,7 @@ def steps():
 
 
 def done(line, folder):
-    """Run a command: one of tseval here, any other in a process of its own."""
+    """Run a command: tseval in this process, other programs in a separate one."""
     if line.startswith("tseval "):
         return call(*shlex.split(line)[1:], cwd=folder)
     return run_process(["bash", "-c", line], cwd=folder, env=os.environ | GIT)
@@ -42,7 +42,7 @@ def done(line, folder):
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory):
-    """A folder in which the page was followed, and its commands."""
+    """Return a folder in which the page was followed, and the page's commands."""
     folder = tmp_path_factory.mktemp("publish")
     write_files(PAGE, folder)
     commands = []
@@ -68,9 +68,9 @@ def test_the_clone_has_three_entries_and_passes_what_the_forge_runs(followed):
     lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     ours = [line for line in dict.fromkeys(lines) if line.startswith("tseval ") and "--changed" not in line]
     assert ours == ["tseval board check .", "tseval board write .", "tseval board build . -o site"]
-    # No model is asked: torch's CPU build does, a tenth of the size of the usual one.
+    # No model is scored, so torch's CPU build suffices; it has a tenth of the usual size.
     cpu = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
-    # The request may not choose what judges it: the base branch says what is installed.
+    # The pull request must not choose its own judge: the base branch decides what is installed.
     base = 'git show "origin/${GITHUB_BASE_REF:-main}:requirements.txt" > "$RUNNER_TEMP/requirements.txt"\n'
     base += 'pip install -r "$RUNNER_TEMP/requirements.txt"\n'
     assert {cpu, base, "pip install -r requirements.txt"} == {line for line in lines if "pip " in line}

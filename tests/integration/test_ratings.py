@@ -1,4 +1,4 @@
-"""Rated sentences from the command line: correlations, tables, figures, and who refuses them."""
+"""Rated sentences on the command line: correlations, tables, figures, and commands that refuse them."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ MODEL = ("--model", "bundled:lstm")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The sample of Lau et al. scored in two ways, that of TurBLiMP, and a run over pairs."""
+    """Score the sample of Lau et al. in two ways, the TurBLiMP sample, and pairs."""
     folder = tmp_path_factory.mktemp("ratings")
     lau = ("--suite", LAU_RATINGS, "--tokenise")
     for name, *more in (
@@ -62,7 +62,7 @@ def test_every_row_has_its_own_correlation_and_all_sentences_have_one(folder):
         assert int(row["n_items"]) == len(own)
         expected = stats.spearmanr(own["better_score"], own["rating"]).statistic
         assert float(row["spearman"]) == pytest.approx(expected, abs=1e-11)
-        assert (row["clusters"], row["fixed"]) == ("", "version")  # two versions are too few to be drawn
+        assert (row["clusters"], row["fixed"]) == ("", "version")  # two versions are too few to be random
 
 
 def test_models_stand_side_by_side_and_rows_split(folder):
@@ -126,7 +126,7 @@ def test_who_cannot_use_ratings_says_so_once(folder, arguments, said):
 
 @pytest.mark.slow
 def test_a_run_is_verified_and_resumed_like_any_other(folder):
-    # This run is of words that --tokenise split, as the manifest says.
+    # The words of this run come from --tokenise, as the manifest states.
     succeed("verify", "turkish", "--suite", TURBLIMP_RATINGS, *MODEL, cwd=folder)
     where = ("--suite", LAU_RATINGS, "--out", "plain", "--quiet")
     first = printed("run", *MODEL, *where, cwd=folder)

@@ -1,4 +1,4 @@
-"""What a release is made of: built, checked, installed and run outside the checkout, as its page says."""
+"""A release is built, checked, installed and run outside the checkout, as its page describes."""
 
 import os
 import tarfile
@@ -13,7 +13,7 @@ from in_process import run_process
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 pytestmark = pytest.mark.slowest
-LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
+LARGEST = 15_000_000  # bytes; limit for the download of tseval
 
 
 def test_the_procedure_ends_with_an_installed_version_that_scores(release):
@@ -64,7 +64,7 @@ def run(*command, cwd, code=0):
 
 
 def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
-    # sdist first, wheel from the sdist: plain symbolic links pass everything else and fail only that.
+    # sdist first, then the wheel from the sdist: only this order fails for plain symbolic links.
     names = set(ZipFile(release.wheel).namelist())
     for name in (
         "tseval/templates/marvin_linzen/lexicon.yaml",

@@ -1,4 +1,4 @@
-"""What was refused or passed unsaid: names of types, commas in paths, dashes, faults of trees."""
+"""Inputs that tseval once refused or misread silently: names of types, commas in paths, dashes, bad trees."""
 
 import json
 

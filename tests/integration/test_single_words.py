@@ -1,4 +1,4 @@
-"""`tseval analyze robustness` and `tseval export glmm` on runs made a moment before, as a user meets them."""
+"""`tseval analyze robustness` and `tseval export glmm` on new runs, as users call them."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ CASES = ["--case", "simple_agrmt", "--case", "vp_coord"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two rows of the bundled model, in two runs; a run of pairs that share nothing that is known."""
+    """Run the bundled model on two rows, in two runs, and on pairs without a known shared factor."""
     folder = tmp_path_factory.mktemp("words")
     pairs = '{"good": "the author laughs", "bad": "the author laugh", "verb": "laugh"}\n'
     (folder / "pairs.jsonl").write_text(pairs + pairs.replace("author", "pilot"))
@@ -64,13 +64,13 @@ def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
 def test_one_row_can_be_chosen_and_its_words_are_drawn(folder, tmp_path):
     robustness("a", "b", "--case", "simple_agrmt", "--figure", tmp_path / "words.svg", cwd=folder)
     drawn = (tmp_path / "words.svg").read_text()
-    # Both factors of the one row; every word and both models are named.
+    # Both factors of the row; every word and both models are named.
     for text in ("by subject", "by verb", "laughs", "is tall", "author", "lstm (a)", "lstm (b)", "chance"):
         assert f"{text} -->" in drawn
     robustness("a", "--figure", tmp_path / "all.svg", cwd=folder)
     both = (tmp_path / "all.svg").read_text()
     assert "Short VP coordination" in both
-    assert "by subject" not in both  # of several rows the factor whose entries differ most
+    assert "by subject" not in both  # for several rows, the factor whose entries differ most
 
 
 def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""Threads, shards and memory budgets: they move last digits, and no verdict but of what is nearly equal."""
+"""Threads, shards and memory budgets change last digits, and only verdicts between near-equal scores."""
 
 import os
 import subprocess
@@ -26,13 +26,13 @@ for out, *sizes in zip(*[iter(sys.argv[2:])] * 3):
     run = tseval.evaluate(tseval.load_model("bundled:lstm", device="cpu"), suite, out=Path(out))
     print(torch.get_num_threads(), run.table().to_json())
 """
-# By threads: sentences of a shard, bytes for states; 0 is what tseval takes by itself.
+# By threads: sentences of a shard, and bytes for states; 0 is tseval's default.
 SETTINGS = {1: [(0, 0), (0, 2**22)], 2: [(0, 0), (1500, 0)]}
-SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "40"))  # items of each case; 0 is all of them
+SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "40"))  # items of each case; 0 means all
 
 
 def score(folder, threads):
-    """Score in a process of its own; give, of each setting, the table, verdicts and log-probabilities."""
+    """Score in a separate process; yield the table, verdicts and log-probabilities of each setting."""
     paths = [folder / f"{threads}-{i}" for i in range(len(SETTINGS[threads]))]
     settings = [word for path, sizes in zip(paths, SETTINGS[threads], strict=True) for word in (path, *sizes)]
     result = subprocess.run(
@@ -49,7 +49,7 @@ def score(folder, threads):
 
 
 def margins(verdicts):
-    """How far apart the two scores of each contrast are, in nats."""
+    """Return the difference between the two scores of each contrast, in nats."""
     return verdicts["better_score"].to_numpy() - verdicts["worse_score"].to_numpy()
 
 
@@ -64,11 +64,11 @@ def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     for other in runs[1:]:
         far = pa.array(~close)
         assert other[1].select(decided).filter(far).equals(verdicts.select(decided).filter(far))
-        if SAMPLE:  # on the whole suite there are contrasts within rounding: docs/results/speed.md names them
+        if SAMPLE:  # the whole suite has contrasts within rounding error: docs/results/speed.md
             assert other[0] == table
             assert other[1].select(decided).equals(verdicts.select(decided))
     assert close.sum() < 5, "too much is decided by rounding"
-    # 1.7e-5 was seen; none at all would mean that the settings did not arrive.
+    # 1.7e-5 was observed. A difference of 0 would mean that the settings had no effect.
     assert 0 < max(differences) < 5e-5
 
 

@@ -1,4 +1,4 @@
-"""The page on wrapping a checkpoint, followed to the letter, with a real installation of its package."""
+"""The page on wrapping a checkpoint, followed exactly, with a real installation of its package."""
 
 import math
 import os
@@ -67,8 +67,8 @@ def test_the_bigrams_of_the_page_are_probabilities(
     model = Bigram(followed.folder / "simple.txt")
     for before in ("<eos>", "author", "is", "<unk>"):
         assert sum(math.exp(model.logprob(before, word)) for word in model.words) == pytest.approx(1)
-    # By hand: 10 nouns and 3 verbs in two numbers, `is` and `are`, 4 adjectives, `the`, `.` and `<unk>`;
-    # all 140 sentences begin with `the`, and 7 of them go on with `author`.
+    # By hand: 10 nouns and 3 verbs in two numbers, `is` and `are`, 4 adjectives, `the`, `.` and `<unk>`. All
+    # 140 sentences begin with `the`, and 7 of them continue with `author`.
     assert len(model.words) == 20 + 6 + 2 + 4 + 3
     assert model.word_logprobs(["the author"]) == [[math.log(141 / 175), math.log(8 / 175)]]
 
@@ -76,7 +76,7 @@ def test_the_bigrams_of_the_page_are_probabilities(
 def test_the_function_of_the_reference_page_passes_the_test_of_the_page(tmp_path: Path) -> None:
     write_files(DOCS / "adapters.md", tmp_path)
     (tmp_path / "words.txt").write_text("<eos> <unk> the author laughs .")
-    # Next to it a module that adds noise, which must fail.
+    # The page also has a module that adds noise; it must fail.
     for name, other in (("mine.py", "noisy.py"), ("test_mine.py", "test_noisy.py")):
         source = (
             (tmp_path / name)

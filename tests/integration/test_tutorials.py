@@ -1,4 +1,4 @@
-"""The tutorials, followed to the letter: files written, commands run, output compared, models asked."""
+"""The tutorials, followed exactly: files are written, commands run, output is compared, models are scored."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ RUSSIAN = TREEBANKS / "ru_gsd.conllu.gz"
 
 
 def followed(page: str, folder: Path, n_commands: int) -> list[str]:
-    """Follow a page in a folder; give what its commands print, which is what it quotes, if it does."""
+    """Follow a page in a folder; check the output that it shows; return the output of its commands."""
     commands = follow(DOCS / page, folder)
     assert len(commands) == n_commands
     for command in commands:

@@ -1,10 +1,10 @@
-"""Two processes that write into one place at once: one succeeds, the other says that it may not."""
+"""Two processes that write into the same place at the same time: one succeeds, the other is refused."""
 
 import pytest
 from killing import in_a_process
 from systems import needs_posix
 
-# Both are forks of a process that has imported everything, and begin at one signal.
+# Both are forks of a process that has imported everything, and start at one signal.
 PROGRAM = """
     import contextlib, json, os, shutil, sys
     from pathlib import Path
@@ -76,7 +76,7 @@ PROGRAM = """
         found[what] = ends, damage
     print(json.dumps(found))
 """
-# What the second hears: while the first writes, and when it has ended already.
+# The second one's message: while the first writes, and after the first has ended.
 SECOND = {
     "run": (
         "run is locked, because another tseval command is writing this run.\n  Wait",
@@ -97,7 +97,7 @@ SECOND = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What both said, and what was damaged, by what they did."""
+    """Return the messages of both and the damaged files, by action."""
     return in_a_process(PROGRAM, tmp_path_factory.mktemp("writers"), 40)
 
 
