@@ -1,4 +1,4 @@
-"""The automaton of Dyck-(k,m), against the language, its stacks and strings as they are drawn."""
+"""The automaton of Dyck-(k,m), against the language, its stacks and drawn strings."""
 
 import math
 import re
@@ -20,7 +20,7 @@ LANGUAGES = [(1, 1), (1, 4), (2, 3), (5, 2)]
 
 
 def following(model, text):
-    """Give the probability of every word after a prefix."""
+    """Return the probability of every word after a prefix."""
     state = model.start()
     for token in model.encode(pa.array([text])).tokens if text else ():
         state = model.advance(state, np.array([token]))
@@ -39,7 +39,7 @@ def test_just_what_may_follow_is_possible_and_all_of_it_adds_up_to_one(name, k, 
         for symbols in product(language.alphabet, repeat=length):
             try:
                 allowed = language.allowed(symbols)
-            except ValueError:  # no string begins so
+            except ValueError:  # no string begins with this prefix
                 shares = [*following(model, " ".join(symbols)).values()]
                 assert shares == pytest.approx([1 / (2 + 2 * k)] * (2 + 2 * k))
                 continue
@@ -51,7 +51,7 @@ def test_just_what_may_follow_is_possible_and_all_of_it_adds_up_to_one(name, k, 
 
 
 def test_probabilities_are_the_shares_among_drawn_strings():
-    """Of brackets of two types, at most three open: the symbol after every stack, counted."""
+    """Count the symbols after every stack, with two bracket types and at most three open brackets."""
     language = Dyck(2, 3, train=60_000)
     model = open_oracle("dyck-automaton", {"k": "2", "m": "3"}, "cpu")
     counts: dict[str, Counter[str]] = {}
@@ -64,7 +64,7 @@ def test_probabilities_are_the_shares_among_drawn_strings():
         if (total := own.total()) < 500 or not prefix:
             continue
         found = following(model, prefix)
-        found.pop("<eos>")  # a string that ends here is not among those counted
+        found.pop("<eos>")  # strings that end here were not counted
         for word, share in found.items():
             near = pytest.approx(share / sum(found.values()), abs=5 * (0.25 / total) ** 0.5)
             assert own[word] / total == near

@@ -1,4 +1,4 @@
-"""What each architecture promises beyond its equation, and how they relate to each other."""
+"""Properties of each architecture beyond its equation, and relations between architectures."""
 
 import math
 
@@ -24,7 +24,7 @@ def make(cell_type, input_size=INPUT, hidden=HIDDEN, **options):
 
 
 def share_weights(cell, other):
-    """Give a cell the weights of another, of those that it has."""
+    """Copy the shared weights of another cell into a cell."""
     cell.load_state_dict({n: w for n, w in other.state_dict().items() if n in cell.state_dict()})
     return cell
 
@@ -34,7 +34,7 @@ def read(cell, x):
 
 
 def train(cell, steps=20):
-    """Take steps large enough to move every recurrent weight past zero, towards outputs drawn at random."""
+    """Train to random outputs, with steps large enough to move every recurrent weight past zero."""
     optimiser = torch.optim.Adam(cell.parameters(), lr=0.1)
     goals = words(width=cell.hidden_size, seed=3)
     for _ in range(steps):
@@ -50,7 +50,7 @@ def test_units_keep_their_sign_through_training(arch):
     train(cell)
     assert (before.sign() != cell.recurrent.detach().sign()).any()
     outgoing = cell.recurrent_weight()[:HIDDEN].detach()
-    # Two of twelve units are inhibitory, the last ones; a column holds what a unit sends.
+    # The last two of twelve units are inhibitory; a column has the outgoing weights of a unit.
     assert (outgoing[:, :10] >= 0).all()
     assert (outgoing[:, 10:] <= 0).all()
     assert (outgoing[:, :10] > 0).any()
@@ -61,7 +61,7 @@ def test_self_connections_stay_away_through_training():
     cell = make(EIRNN)
     train(cell)
     assert (cell.recurrent_weight().diagonal() == 0).all()
-    assert (cell.recurrent.diagonal() > 0).any()  # it is the mask that keeps them away
+    assert (cell.recurrent.diagonal() > 0).any()  # only the mask removes them
 
 
 @pytest.mark.parametrize(("beta", "sigma"), [(0.17, 0.15), (0.001, 0.4)])
@@ -75,7 +75,7 @@ def test_the_eirnns_noise_has_variance_two_beta_sigma_squared(beta, sigma):
     # Five standard deviations of the mean and of the variance of n normal numbers.
     assert noise.mean().item() == pytest.approx(0, abs=5 * math.sqrt(wanted / n))
     assert noise.var().item() == pytest.approx(wanted, rel=5 * math.sqrt(2 / n))
-    # Units and rows draw their own: two neighbours do not correlate.
+    # Units and rows have independent noise: two neighbours do not correlate.
     pairs = (noisy - still)[:, :50] * (noisy - still)[:, 50:]
     assert pairs.mean().item() == pytest.approx(0, abs=5 * wanted / math.sqrt(n / 2))
 
@@ -127,7 +127,7 @@ def test_only_an_unbounded_alpha_leaves_the_unit_interval(direction):
 
 
 def test_one_chunk_for_all_units_forgets_like_an_lstm_and_admits_nothing():
-    # With one master unit m_f = 1 and m_i = 0, whatever is read: c never leaves zero.
+    # With one master unit, m_f = 1 and m_i = 0 for all inputs, so c stays zero.
     assert (read(make(ONLSTM, chunk=HIDDEN), words()) == 0).all()
 
 
@@ -135,7 +135,7 @@ def test_the_default_chunk_is_ten_where_ten_divides_the_units():
     assert make(ONLSTM, hidden=650).chunk == 10
     assert make(ONLSTM, hidden=16).chunk == 8
     assert make(ONLSTM, hidden=13).chunk == 1
-    assert make(ONLSTM, hidden=10).chunk == 5  # one gate for all would admit nothing
+    assert make(ONLSTM, hidden=10).chunk == 5  # one chunk for all units would let nothing in
 
 
 def test_weights_drop_in_training_only_and_once_for_a_window():

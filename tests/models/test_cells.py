@@ -18,7 +18,7 @@ from tseval.models.network import LanguageModel, Sizes, count_parameters
 from tseval.report.published import BUNDLED_BOARDS, read_board
 
 BATCH, TIME, INPUT = 3, 6, 7
-HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight
+HIDDEN = 24  # four are inhibitory, and the ON-LSTM has three chunks of eight
 DEFAULTS: list[Any] = [(arch, INPUT, HIDDEN, {}) for arch in CELLS]
 OTHERS: list[Any] = [
     ("srn", INPUT, 11, {"activation": "relu"}),
@@ -27,7 +27,7 @@ OTHERS: list[Any] = [
     ("eirnn", INPUT, 11, {"inhibitory": "0.35:first"}),
     ("drnn", INPUT, 11, {"inhibitory": "0:last"}),
     ("drnn", INPUT, 11, {"inhibitory": "1:first"}),
-    ("drnn", INPUT, 100, {"inhibitory": "0.29:drawn:11"}),  # 29, not the 28 of binary fractions
+    ("drnn", INPUT, 100, {"inhibitory": "0.29:drawn:11"}),  # 29, not 28 as with binary fractions
     ("drnn-cnn", INPUT, 11, {"inhibitory": "0.5:drawn:0"}),
     ("eirnn", INPUT, 11, {"beta": 0.001, "self_connections": True}),
     ("eirnn", INPUT, 11, {"beta": 1.0, "sigma": 0.0}),
@@ -44,7 +44,7 @@ OTHERS: list[Any] = [
     ("urn", 5 * 4 // 2, 5, {}),  # the word vectors are the angles
     ("urn", INPUT, 2, {}),
 ]
-# Numerical differentiation takes two evaluations per parameter.
+# Numerical differentiation needs two evaluations per parameter.
 TINY: list[Any] = [(arch, 4, 6, {}) for arch in CELLS]
 TINY += [("gru", 4, 6, {"activation": "relu"}), ("lstm", 4, 6, {"activation": "relu"})]
 TINY += [("urn", 6, 4, {}), ("onlstm", 4, 6, {"chunk": 2}), ("eirnn", 4, 6, {"self_connections": True})]
@@ -55,7 +55,7 @@ def numbers(seed, *shape):
 
 
 def make_cell(arch, input_size, hidden, options):
-    """Make a cell in float64, its parameters random, so that none can hide behind a zero."""
+    """Make a float64 cell. Its parameters are random, because a zero could hide an error."""
     torch.manual_seed(3)
     cell = CELLS[arch](input_size, hidden, **options).double().eval()
     for seed, parameter in enumerate(cell.parameters()):
@@ -65,10 +65,10 @@ def make_cell(arch, input_size, hidden, options):
 
 
 def in_the_middle_of_a_text(arch, cell, batch=BATCH):
-    """Read some words, then put random numbers into the state; give the words and the state."""
+    """Read some words, then set the state to random numbers; return the words and the state."""
     past = numbers(1, 4, batch, cell.input_size)
     _, state = cell(past, cell.initial_state(batch))
-    # What the convolution keeps beside h is owed to the words: it stays.
+    # The convolution's other states come from the words, so they stay.
     free = 1 if arch == "drnn-cnn" else cell.n_states
     state = (*(numbers(10 + i, *tensor.shape) for i, tensor in enumerate(state[:free])), *state[free:])
     if arch == "eirnn":
@@ -77,7 +77,7 @@ def in_the_middle_of_a_text(arch, cell, batch=BATCH):
 
 
 def by_hand(variant, cell, words, state):
-    """One step of the cell's equation in numpy float64, with the same numbers."""
+    """Compute one step of the cell's equation in numpy float64, with the same numbers."""
     arch, _, _, options = variant
     weights = {name: value.detach().numpy() for name, value in cell.named_parameters()}
     return EQUATIONS[arch](weights, options_of(CELLS[arch]) | options, words, state)
@@ -123,7 +123,7 @@ def test_gradients_are_those_of_numerical_differentiation(variant):
         outputs, after = cell(x, state)
         return outputs, *after
 
-    # What is differentiated is changed in place, so the cell sees it.
+    # gradcheck changes these tensors in place, so the cell sees the changes.
     assert torch.autograd.gradcheck(read, (*inputs, *cell.parameters()))
 
 
@@ -134,7 +134,7 @@ NAMES = {"srn": "SRN", "gru": "GRU", "lstm": "LSTM", "drnn": "DRNN", "sdrnn": "S
 
 
 def two_layers(layer):
-    """Add up a closed form over two layers of 650 units, the first of which reads 200 numbers."""
+    """Sum a closed form over two layers of 650 units; the first reads 200 numbers."""
     return layer(200, 650) + layer(650, 650)
 
 
@@ -153,13 +153,13 @@ def test_the_recurrent_core_has_the_parameters_of_its_equation(arch):
 
 @pytest.mark.parametrize("arch", NAMES)
 def test_the_recurrent_core_has_the_size_that_table_4_prints(arch):
-    # 1.4M, 4.2M, 5.6M, 1.4M, 1.4M and 0.55M: two digits, and rounded, unlike the table's accuracies.
+    # 1.4M, 4.2M, 5.6M, 1.4M, 1.4M and 0.55M: two digits, rounded (the table's accuracies are truncated).
     assert f"{make(arch).n_core_parameters / 1e6:.2g}M" == PRINTED[NAMES[arch]]
 
 
 @pytest.mark.parametrize(("n", "printed"), [(8, 444), (16, 1644), (32, 6348)])
 def test_the_urn_has_as_many_parameters_as_printed(n, printed):
-    # Bernardy & Lappin 2022, Dyck words of five kinds of brackets; a word vector holds the angles.
+    # Bernardy & Lappin 2022, Dyck words of five bracket types; a word vector has the angles.
     model = make("urn", vocabulary=12, embedding=n * (n - 1) // 2, hidden=n, layers=1)
     assert count_parameters(model) == 12 * n * (n - 1) // 2 + 12 * (n + 1) == printed
 
@@ -173,15 +173,15 @@ def test_the_page_of_the_architectures_has_these_numbers():
     assert printed == {arch: PRINTED[name] for arch, name in NAMES.items()}
 
 
-# Every cell says its equation and its source; docs/architectures.md says the same of those it shows.
+# Every cell's docstring has its equation and source; docs/architectures.md repeats those of its rows.
 TEXT = PAGE.read_text("utf-8")
 ROWS = dict(re.findall(r"^\| `([\w-]+)` \| ([^|]+?) \|", TEXT, re.MULTILINE))
-# The first code under a heading of its own.
+# The first code block under each heading.
 SECTIONS = dict(re.findall(r"^## (.+)\n\n((?:    .+\n)+)", TEXT, re.MULTILINE))
 
 
 def equations(lines: str) -> list[str]:
-    """Give equations, one a line, without their alignment and what is said of them after a comma."""
+    """Return the equations, one per line, without alignment and without text after a comma."""
     return [re.split(r", (?=[^\W\d])", " ".join(line.split()))[0] for line in lines.splitlines()]
 
 
@@ -201,7 +201,7 @@ def test_every_row_of_the_page_has_a_section_with_the_equation_of_the_cell(arch)
     assert equations(SECTIONS[ROWS[arch]]) == equations(equation)
 
 
-# The language model around the cells: layers on top of each other, dropout, words projected once.
+# The language model around the cells: stacked layers, dropout, and each word projected one time.
 def make_of_layers(arch, dropout=0.0, layers=2):
     torch.manual_seed(5)
     sizes = Sizes(arch, vocabulary=30, embedding=8, hidden=12, layers=layers, dropout=dropout)
@@ -226,8 +226,8 @@ def test_dropout_acts_on_the_angles_of_the_urn_so_that_the_state_keeps_its_lengt
     first, second = (model.cells[0](model.embedding(words), model.initial_state(40))[0] for _ in range(2))
     assert torch.equal(first, second)
     outputs, (state,) = model._first_layer(words, model.initial_state(40))
-    # A word is turned once for a window, so that all its readers drop the same entries; the next window
-    # drops others. All still only rotate.
+    # Dropout of a word is the same for all rows of a window and differs in the next window. All results are
+    # still rotations.
     assert torch.equal(outputs[-1, 0], outputs[-1, 1])
     again, _ = model._first_layer(words, model.initial_state(40))
     assert not torch.allclose(outputs[-1], again[-1])

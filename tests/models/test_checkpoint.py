@@ -1,4 +1,4 @@
-"""Checkpoints: what is written comes back; what is damaged, foreign or hostile is refused."""
+"""Checkpoints: saved content is read back; damaged, foreign or hostile files are refused."""
 
 import gzip
 import math
@@ -142,7 +142,7 @@ def test_a_truncated_checkpoint_is_refused(checkpoint, share):
 
 
 def test_one_flipped_bit_in_the_weights_is_found(checkpoint):
-    # torch itself does not look at the checksums of its zip files.
+    # torch itself ignores the checksums of its zip files.
     weights = torch.load(checkpoint, weights_only=True)["weights"]["embedding.weight"]
     content = bytearray(checkpoint.read_bytes())
     place = content.index(weights.numpy().tobytes())
@@ -243,7 +243,7 @@ def test_foreign_and_damaged_safetensors_are_named(tmp_path):
         load_checkpoint(path)
 
 
-# Weights in about five bits: how close, how small, and what a damaged file says.
+# Weights in about five bits: their error, their size, and messages about damaged files.
 WORDS_OF_QUANTISED = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), True)
 
 
@@ -330,7 +330,7 @@ def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
     assert done.stderr == f"small.pt: lstm, 2 layers of 10, 8 words, {measured}\n"
     training: Any = small.training
     assert (training["seed"], training["source"]["file"]) == (1, "large.pt")
-    assert small.validation_perplexity == pytest.approx(8, rel=0.2)  # hardly trained, on 8 words
+    assert small.validation_perplexity == pytest.approx(8, rel=0.2)  # almost no training, on 8 words
     assert small.validation_perplexity != 9.0
 
 
@@ -352,7 +352,7 @@ def test_a_classifier_has_no_perplexity(tmp_path):
     assert not (tmp_path / "x.pt").exists()
 
 
-# The bundled checkpoint: small enough, really trained, and good for what the README says.
+# The bundled checkpoint: it is small, really trained, and has the accuracy that the README states.
 @pytest.fixture(scope="module")
 def bundled():
     return load_checkpoint(BUNDLED_CHECKPOINTS / "lstm.pt")
@@ -371,7 +371,7 @@ def test_it_knows_every_word_of_marvin_and_linzen(bundled):
 
 @pytest.mark.slow
 def test_its_perplexity_is_that_of_the_validation_text(bundled, tmp_path):
-    # A slice of the shuffled text is a random sample of it; the recorded number is that of the whole.
+    # A slice of the shuffled text is a random sample; the recorded number is for the whole text.
     (tmp_path / "slice.txt").write_bytes(gzip.decompress(TEXT_SAMPLE.read_bytes()))
     text = columns(encode_text([tmp_path / "slice.txt"], bundled.vocabulary), 32)
     perplexity = math.exp(mean_loss(bundled.model, Columns(text, 35)))
@@ -383,5 +383,5 @@ def test_its_mean_over_a_sample_of_all_rows_is_that_of_the_readme():
     suite = tseval.load_suite("marvin_linzen", sample=50, seed=1)
     table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()
     assert len(table) == 19
-    # 0.654 over all items; a coin has 0.5, the smaller LSTM that came before had 0.581.
+    # 0.654 over all items; chance is 0.5, and the earlier, smaller LSTM had 0.581.
     assert 0.62 < table["accuracy"].mean() < 0.69, table

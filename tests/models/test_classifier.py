@@ -1,4 +1,4 @@
-"""Classifiers: what is read off the last word, and what a checkpoint keeps of a task."""
+"""Classifiers: their output at the last word, and the task data in a checkpoint."""
 
 import hashlib
 import json
@@ -95,7 +95,7 @@ def test_a_task_that_cannot_be_gets_a_message(tmp_path, changes, message):
 
 
 def test_a_checkpoint_from_before_its_cell_had_an_option_keeps_its_fingerprint(tmp_path):
-    # Written as tseval did when the SRN had nothing to choose: no options, and a digest without them.
+    # Written as tseval did before the SRN had options: without options, and a digest without them.
     torch.manual_seed(0)
     model = LanguageModel(Sizes("srn", len(WORDS), embedding=4, hidden=6, layers=1)).eval()
     path = tmp_path / "old.pt"

@@ -1,4 +1,4 @@
-"""fairseq's LSTM: its first word, its dict.txt; and files of words in which a line is not what it seems."""
+"""fairseq's LSTM: its first word and its dict.txt; and word files with lines that are easy to misread."""
 
 import argparse
 from typing import Any
@@ -20,7 +20,7 @@ SENTENCE = "the author laughs ."
 
 
 class Decoder(nn.Module):
-    """fairseq/models/lstm.py, class LSTMDecoder without an encoder, as lstm_lm has it."""
+    """The class LSTMDecoder of fairseq/models/lstm.py without an encoder, as in lstm_lm."""
 
     def __init__(self, n, shared=False):
         super().__init__()
@@ -41,7 +41,7 @@ class Decoder(nn.Module):
 
 @pytest.fixture(params=[False, True], ids=["own output", "shared"])
 def saved(request, tmp_path):
-    """Save a checkpoint with its dict.txt; give the folder and what fairseq computes."""
+    """Save a checkpoint with its dict.txt; return the folder and fairseq's numbers."""
     torch.manual_seed(0)
     symbols = [*SYMBOLS, *WORDS]
     decoder = Decoder(len(symbols), request.param)

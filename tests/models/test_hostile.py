@@ -1,4 +1,4 @@
-"""Hostile files of weights: nothing in them runs, none takes memory or time, each gets one message."""
+"""Hostile weight files: no code in them runs, none takes much memory or time, and each gets one message."""
 
 import io
 import re
@@ -25,7 +25,7 @@ READERS = {
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """Files of every form, and how reading each ended; one process reads all."""
+    """Return how reading ended for each file of every form; one process reads all files."""
     folder = tmp_path_factory.mktemp("hostile")
     paths = {form: write_all(folder / form, form) for form in FORMS}
     with chdir(folder):
@@ -40,7 +40,7 @@ def test_a_hostile_pickle_gets_one_message(ended, form):
     paths, found = ended[form]
     hold(paths, found)
     assert [path.stem for path, (how, _) in zip(paths, found, strict=True) if how != "refused"] == []
-    # Advice of ours may begin another line; nothing that stands in a file may.
+    # tseval's advice may start a new line; text from the file may not.
     advice = re.compile(
         r"\n  (Copy or download|Save the weights|Save only|For a transformers|For any other|Update)\b.*"
     )

@@ -1,4 +1,4 @@
-"""Networks built for Dyck-(k,m), against the language: its stack and what may follow, told by a few lines."""
+"""Networks built for Dyck-(k,m), against the language: a few lines compute its stack and allowed symbols."""
 
 import random
 
@@ -22,7 +22,7 @@ def built(kind, k, m, code):
 
 
 def brackets(k, m, length, seed=0):
-    """Draw symbols, as places in the alphabet, of a prefix; long ways up and down are likely."""
+    """Draw the symbols of a prefix, as indices in the alphabet; long ascents and descents are likely."""
     draw, stack, symbols = random.Random(seed), [], []
     rise = True
     for _ in range(length):
@@ -33,7 +33,7 @@ def brackets(k, m, length, seed=0):
 
 
 def stacks(k, symbols):
-    """The stack before and after each symbol."""
+    """Yield the stack before the first symbol and after each symbol."""
     stack = []
     yield []
     for symbol in symbols:
@@ -45,13 +45,13 @@ def stacks(k, symbols):
 
 
 def allowed(k, m, stack):
-    """Word ids that may follow: `<eos>` is 0 and the alphabet starts at 2."""
+    """Return the word ids that may follow: `<eos>` is 0, and the alphabet starts at 2."""
     opening = range(2, 2 + k) if len(stack) < m else ()
     return {*opening, 2 + k + stack[-1] if stack else 0}
 
 
 def assert_exact(k, m, symbols, probabilities):
-    """Hold the probabilities after every prefix to equal shares of what may follow."""
+    """Check that all allowed words have equal probabilities after every prefix."""
     expected = torch.zeros_like(probabilities)
     for shares, stack in zip(expected, stacks(k, symbols), strict=True):
         shares[list(allowed(k, m, stack))] = 1 / len(allowed(k, m, stack))
@@ -60,7 +60,7 @@ def assert_exact(k, m, symbols, probabilities):
 
 @torch.inference_mode()
 def read(checkpoint, symbols):
-    """Probabilities of the next word after `<eos>` and after each symbol, by torch's own layer."""
+    """Return probabilities of the next word after `<eos>` and after each symbol, by torch's own layer."""
     words = torch.tensor([0, *(2 + symbol for symbol in symbols)])[:, None]
     outputs, _ = checkpoint.model(words, checkpoint.model.initial_state(1))
     return checkpoint.model.logits(outputs)[:, 0].softmax(1)
@@ -113,7 +113,7 @@ def test_the_stack_is_read_from_the_units_which_are_exactly_on_or_off(kind, code
 @pytest.mark.parametrize(("kind", "code"), EVERY)
 @torch.inference_mode()
 def test_eos_empties_the_stack_wherever_it_stands(kind, code):
-    # Text that is read as one stream carries the state across the ends of strings.
+    # If a text is read as one stream, the state continues across ends of strings.
     oracle, checkpoint = built(kind, 3, 4, code)
     model = checkpoint.model
     for word in (0, 1):  # <eos>, <unk>
@@ -126,13 +126,13 @@ def test_eos_empties_the_stack_wherever_it_stands(kind, code):
 
 
 def test_the_walk_shows_the_gates_of_the_construction():
-    # By hand, m = 2: a push writes the slot above the top, a pop wipes the top; the new top alone is shown.
+    # By hand, m = 2: a push writes the slot above the top, a pop clears the top; only the new top is output.
     oracle, checkpoint = built("dyck-lstm", 2, 2, "log")
     steps = list(walk(oracle, checkpoint, ["(1", "(2", ")2", ")1"]))
     assert [step.units["input"] for step in steps] == ["00", "10", "01", "00", "00"]
     assert [step.units["forget"] for step in steps] == ["00", "11", "11", "10", "01"]
     assert [step.stack for step in steps] == [(), ("(1",), ("(1", "(2"), ("(1",), ()]
-    # After the last pop the gate of slot 2 opens, but nothing is in it.
+    # After the last pop, the gate of slot 2 opens, but the slot is empty.
     assert [step.units["output"] for step in steps[:4]] == ["00", "10", "01", "10"]
     assert steps[2].follows == {")2": pytest.approx(1)}
     assert steps[4].follows == {name: pytest.approx(1 / 3) for name in ("<eos>", "(1", "(2")}

@@ -1,4 +1,4 @@
-"""Published pickles: read right, whatever wrote them; damage is named."""
+"""Published pickles of all writers are read correctly; damaged files are named."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ READABLE += ["flat-old", "flat-zip", "parallel-old", "parallel-zip", "gpu", "hal
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Models that a process of its own has pickled, and what it computed with them."""
+    """Pickle models in a separate process, with the numbers that it computed with them."""
     made = tmp_path_factory.mktemp("published")
     run_process(["python", HERE / "published" / "write.py", made], check=True)
     return made
@@ -103,7 +103,7 @@ def test_case_is_kept(folder):
 
 
 def refusal(path, folder):
-    """Read a file that cannot be used, and give the message."""
+    """Read an unusable file, and return the message."""
     with pytest.raises(ModelError) as error:
         tseval.load_model(path, {"vocab": str(folder / "vocab.txt")})
     assert str(error.value).startswith(str(path))
@@ -152,7 +152,7 @@ def test_a_vocabulary_that_does_not_fit_is_refused(folder, tmp_path, content, me
 
 
 def rewrite(path, name, change, **options):
-    """Change one part of a zip file and give the whole sound checksums."""
+    """Change one part of a zip file, and write correct checksums."""
     with zipfile.ZipFile(path) as archive:
         parts = {part: archive.read(part) for part in archive.namelist()}
     (key,) = (part for part in parts if part.endswith(f"/{name}"))

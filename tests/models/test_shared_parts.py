@@ -1,4 +1,4 @@
-"""Pickles whose parts are shared, and odd numbers in them, end in one message at once."""
+"""Pickles with shared parts or unusual numbers end in one message at once."""
 
 import io
 import pickle
@@ -98,7 +98,7 @@ def test_numbers_that_nothing_needs_are_refused(kind):
 
 
 def test_copies_of_one_list_are_counted():
-    # A list of 50,000 pairs, made into a dictionary a thousand times.
+    # A list of 50,000 pairs that is converted to a dictionary a thousand times.
     pairs = [[str(i), i] for i in range(5_000)]
     head = pickle.dumps(pairs, 2)[:-1]
     call = b"ccollections\nOrderedDict\n(h\x00tR0"

@@ -1,4 +1,4 @@
-"""Options of a cell: the defaults are kept, what is wrong gets a message, a checkpoint remembers them."""
+"""Options of a cell: defaults stay the same, errors get a message, and a checkpoint stores the options."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_the_defaults_are_those_of_the_papers():
     ("arch", "options"), [("lstm", {"activation": "tanh"}), ("drnn", {"inhibitory": "0.2:last"})]
 )
 def test_an_option_that_came_later_leaves_no_trace_at_its_default(arch, options):
-    # So that a model of today has the fingerprint that the same weights had before.
+    # Models of today must have the same fingerprint as earlier models with the same weights.
     assert sizes(arch, **options).to_mapping() == sizes(arch).to_mapping()
     assert not options.keys() & sizes(arch).options.keys()
 

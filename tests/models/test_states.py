@@ -1,4 +1,4 @@
-"""States and training files: read as their own module computes; two readings are never guessed between."""
+"""State and training files give their module's own numbers; tseval never guesses between two readings."""
 
 import json
 from collections import OrderedDict
@@ -37,7 +37,7 @@ OTHERS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Models that a process of its own has saved, with what their own forward pass gives."""
+    """Save models in a separate process, with the numbers of their own forward pass."""
     made = tmp_path_factory.mktemp("states")
     run_process(["python", Path(__file__).parent / "states" / "write.py", made], check=True)
     return made
@@ -60,9 +60,9 @@ def hold(folder, expected, name, arguments):
 @pytest.mark.parametrize("name", [*GRID, *OTHERS])
 def test_a_file_scores_as_the_module_that_it_was_saved_from(folder, expected, name):
     arguments = {}
-    if not name.endswith(("training", "words")):  # which hold their words
+    if not name.endswith(("training", "words")):  # these have their words
         arguments["vocab"] = str(folder / "words.txt")
-    if name.startswith("RNN") and not name.endswith(("training", "lightning")):  # which say what they are
+    if name.startswith("RNN") and not name.endswith(("training", "lightning")):  # these state their kind
         arguments["nonlinearity"] = "relu" if "RELU" in name else "tanh"
     model = hold(folder, expected, name, arguments)
     assert model.model.sizes.tied == ("tied" in name or name.startswith("awd"))
@@ -240,7 +240,7 @@ def test_an_argument_of_another_kind_is_named(tmp_path):
 
 
 class Stranger:
-    """A class of the user's own that is neither words nor settings."""
+    """A user's class that is neither words nor settings."""
 
 
 def test_an_object_of_a_strange_class_is_refused_and_named(tmp_path):

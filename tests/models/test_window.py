@@ -1,4 +1,4 @@
-"""Training reads a window at once: outputs and gradients are those of single steps, for every option."""
+"""Training reads a window in one call, with the outputs and gradients of single steps, for every option."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ VARIANTS += [("drnn", {**RELU, "alpha_bound": "none", "initial_alpha": 1.2})]
 
 
 def by_window(cell: Any, x, state):
-    """Read a window as training does in a narrow type, but in float64, so that rounding hides nothing."""
+    """Read a window as training in a narrow type does, but in float64, where rounding hides nothing."""
     weight, bias = cell.recurrent() if isinstance(cell, FusedCell) else (cell.recurrent_weight(), None)
     return read_window(cell, cell.project(x), weight, bias, state)
 
 
 def by_kernels(cell: Any, x, state):
-    """Likewise, as on a GPU."""
+    """Read a window in the same way, with the kernels for a GPU."""
     cell.kernels = Kernels(cell)
     return by_window(cell, x, state)
 
@@ -47,7 +47,7 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
     cell = CELLS[arch](INPUT, HIDDEN, **options).double()
     x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
     weight = torch.randn(TIME, BATCH, HIDDEN, dtype=torch.float64)
-    # A state that a text can lead to.
+    # A state that a text can produce.
     with torch.no_grad():
         _, start = cell(torch.randn_like(x), cell.initial_state(BATCH))
     found = []

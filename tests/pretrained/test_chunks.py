@@ -1,4 +1,4 @@
-"""Words between spaces are split once each: the pieces must be those of whole sentences."""
+"""Words between spaces are tokenised one time each: the pieces must equal those of whole sentences."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ SPACE = normalizers.Replace(" ", "▁")
 
 
 def bpe(corpus, pre_tokenizer=None, normalizer=None, alphabet=()):
-    """Train a BPE; without a pre-tokenizer its pieces may reach over spaces."""
+    """Train a BPE; without a pre-tokenizer, its pieces may contain spaces."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer, tokenizer.normalizer = pre_tokenizer, normalizer
     trainer = trainers.BpeTrainer(
@@ -34,19 +34,19 @@ def byte_level():
 
 
 def marked(normalizer=SPACE):
-    """Spaces become marks, and nothing is split beforehand, as for Gemma."""
+    """Replace spaces by marks, and split nothing beforehand, as for Gemma."""
     tokenizer = bpe(CORPUS, pre_tokenizers.Split("▁", "merged_with_next"), normalizer)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([])
     return tokenizer
 
 
 def reaching():
-    """Its pieces are learnt over spaces, so that some hold one."""
+    """Learn pieces across spaces, so that some contain one."""
     return bpe(CORPUS, None, SPACE)
 
 
 def prefixed():
-    """A mark is put before the text as well, as for Llama."""
+    """Also put a mark before the text, as for Llama."""
     return marked(normalizers.Sequence([normalizers.Prepend("▁"), SPACE]))
 
 
@@ -72,14 +72,14 @@ def unigram():
 
 
 def greedy():
-    """An added token takes the spaces beside it."""
+    """Add a token that includes the spaces around it."""
     tokenizer = byte_level()
     tokenizer.add_tokens([AddedToken("guards", lstrip=True, rstrip=True)])
     return tokenizer
 
 
 def lookbehind():
-    """How a word is split depends on the one before it."""
+    """Split a word depending on the word before it."""
     split = pre_tokenizers.Split(Regex(r"(?<=the) a| ?[^ ]+"), "isolated")
     return bpe(CORPUS, split)
 
@@ -96,7 +96,7 @@ def test_pieces_are_those_of_whole_sentences(kind, leading_space, writing):
     pieces = Pieces(PreTrainedTokenizerFast(tokenizer_object=backend), leading_space, "single", rules)
     sentences = [*CORPUS[:40], *(" ".join(text.split()[::-1]) for text in CORPUS[:40])]
     plain = [text for text in CORPUS if "<" not in text and "guards" not in text]
-    # As in shards, of which the third has known words; added tokens are in all but the first.
+    # As in shards: the words of the third are already cached; added tokens are in all but the first.
     for some in (plain, sentences[:50], sentences[30:]):
         texts = [rules.write(text)[0] if rules else text for text in some]
         expected = [

@@ -1,4 +1,4 @@
-"""What a folder claims of a model is held to its files; its tokenizer and templates run within limits."""
+"""A folder's claims about its model are checked; its tokenizer and templates run within limits."""
 
 import json
 import shutil
@@ -84,7 +84,7 @@ def test_a_template_that_never_ends_is_refused_in_time(kind, folder, monkeypatch
     began = time.monotonic()
     said = "the chat template takes"
     try:
-        open_model(f"hf:{folder}")  # a template that raises anything else marks a chat
+        open_model(f"hf:{folder}")  # a template that raises another error marks a chat model
     except LimitError as error:
         said = str(error)
     assert "the chat template takes" in said

@@ -1,4 +1,4 @@
-"""Folders of models as they come out of trainings: names that wrappers changed, several opened at once."""
+"""Model folders from training programs: names changed by wrappers, and several opened in parallel."""
 
 import threading
 
@@ -19,7 +19,7 @@ SENTENCES = sorted(TEXT)[:3]
 
 
 def rename(folder, change):
-    """Give every tensor of a saved model another name."""
+    """Rename every tensor of a saved model."""
     file = folder / "model.safetensors"
     save_file({change(name): tensor for name, tensor in load_file(file).items()}, file, {"format": "pt"})
 
@@ -80,7 +80,7 @@ def test_four_threads_open_a_tied_model_and_so_does_the_next(tmp_path):
         except Exception as error:
             errors.append(error)
 
-    for _ in range(4):  # without a lock the first or second round fails, and all after it
+    for _ in range(4):  # without a lock, the first or second round fails, and all later ones
         threads = [threading.Thread(target=open_it) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -91,7 +91,7 @@ def test_four_threads_open_a_tied_model_and_so_does_the_next(tmp_path):
 
 
 class Shifted(NewGELUActivation):
-    """A form of GELU that somebody changed under the same name."""
+    """A form of GELU that a user changed without changing its name."""
 
     def forward(self, input):
         return super().forward(input) + 0.01

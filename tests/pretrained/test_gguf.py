@@ -1,4 +1,4 @@
-"""Models in GGUF: what transformers makes of the file is what is scored, and a damaged file is named."""
+"""GGUF models: transformers' reading of the file is scored, and a damaged file is named."""
 
 import struct
 from typing import Any
@@ -22,7 +22,7 @@ def written(tmp_path_factory):
 
 
 def plain_surprisals(path):
-    """Nats a token of each text, by transformers alone."""
+    """Return nats per token of each text, by transformers alone."""
     place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
     model = transformers.AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)

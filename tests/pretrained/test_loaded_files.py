@@ -1,4 +1,4 @@
-"""The fingerprint of a folder is over the files that are loaded, and these are inside it."""
+"""The fingerprint of a folder covers the files that are loaded, and these must be inside the folder."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ def folder(made, tmp_path):
 
 
 def indexed(folder, names, index="model.safetensors.index.json"):
-    """Cut the weights of a folder into files of these names, and write an index of them."""
+    """Split the weights of a folder into files with these names, and write an index."""
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     weight_map = {name: names[i % len(names)] for i, name in enumerate(sorted(weights))}

@@ -1,4 +1,4 @@
-"""Folders that hold a change of a model (LoRA), and folders that lack something."""
+"""Folders with LoRA adapters, and incomplete folders."""
 
 import json
 import shutil
@@ -22,11 +22,11 @@ SENTENCES = sorted(TEXT)
 
 
 def save_lora(folder, base, kind="CausalLM", seed=0, **settings):
-    """Save a random change of a model, as peft does."""
+    """Save a random LoRA adapter of a model, as peft does."""
     torch.manual_seed(seed)
     model = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(base)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # peft asks transformers in an old way
+        warnings.simplefilter("ignore")  # peft calls transformers in a deprecated way
         changed = peft.get_peft_model(model, peft.LoraConfig(init_lora_weights=False, **settings))
         changed.save_pretrained(folder)
     return changed.eval()
@@ -143,7 +143,7 @@ def test_a_folder_without_a_model_is_one_message(tmp_path):
         open_model(f"hf:{tmp_path}")
 
 
-# Changes of models whose input and output matrix are one.
+# Adapters of models whose input and output matrices are shared.
 TIED: dict[str, dict[str, Any]] = {
     "input": {"target_modules": ["embed_tokens", "q_proj"]},
     "output": {"target_modules": ["lm_head"]},
@@ -154,7 +154,7 @@ TIED: dict[str, dict[str, Any]] = {
 
 
 def sums_by_peft(folder, base, sentences, model="CausalLM"):
-    """Score by peft's own forward pass, unmerged, the start token before each sentence."""
+    """Score with peft's own forward pass, without merging, and with the start token before each sentence."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = getattr(transformers, f"AutoModelFor{model}").from_pretrained(base)
     if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:

@@ -1,4 +1,4 @@
-"""Pieces over several words, letters without a piece, no-break spaces, parts joined without a space."""
+"""Pieces of several words, letters without a piece, no-break spaces, parts joined without a space."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ GOOD, BAD = "the author laughs .", "the author laugh ."
 
 
 def superwords():
-    """Pieces over several words: nothing parts a text before pieces are merged."""
+    """Train pieces over several words: no pre-tokenizer splits the text."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer, tokenizer.decoder = normalizers.Replace(" ", "▁"), decoders.Metaspace()
     trainer = trainers.BpeTrainer(
@@ -46,7 +46,7 @@ def superwords():
 
 
 def letters(alphabet, text="the author laughs ."):
-    """A BPE over a few letters without a piece for unknown ones, which it leaves out and says nothing."""
+    """Train a BPE on a few letters, without an unknown piece; it silently drops other letters."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
     trainer = trainers.BpeTrainer(
@@ -95,7 +95,7 @@ def test_every_word_has_a_row_and_none_a_surprisal_of_nothing(super_folder):
 
 
 def test_a_word_that_shares_its_piece_with_words_before_it_is_compared_with_all_of_it(super_folder):
-    # After the same words; the full stop is a piece of its own in neither: what is compared is whole pieces.
+    # After the same words. The full stop is not a separate piece, so whole pieces are compared.
     texts = [("near the guard", "near the authors")]
     suite = make_suite(make_case("a", texts), terminator=None)
     model: Any = open_model(f"hf:{super_folder}", {"words": "pieces"})
@@ -170,7 +170,7 @@ def test_data_keep_their_spaces_and_line_breaks_become_one(bytes_folder, tmp_pat
     )
 
 
-# Prefix, two continuations, and how a reader of the language would write the first sentence.
+# Prefix, two continuations, and the usual spelling of the first sentence.
 JOINED = [
     ("孩子们在", "玩。", "跑。", "孩子们在玩。"),
     ("私は", "学生です。", "学生だ。", "私は学生です。"),

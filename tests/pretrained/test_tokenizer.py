@@ -1,4 +1,4 @@
-"""What a model is fed: pieces as its tokenizer's own file or code says, and what stands round a sentence."""
+"""The input of a model: pieces from its tokenizer's own file or code, and the tokens around a sentence."""
 
 import json
 from functools import cache
@@ -25,7 +25,7 @@ def opened(folder):
 
 
 def plain(folder, ids, starts=(0,), end=()):
-    """Add up log-probabilities of pieces by one plain forward pass; those of the start are not counted."""
+    """Sum log-probabilities of pieces by one plain forward pass, without those of the start."""
     model = opened(folder)
     whole = torch.tensor([*starts, *ids, *end])
     with torch.no_grad():
@@ -39,7 +39,7 @@ def totals(model, words=False):
 
 
 def edit(path, **changes):
-    """Change what a JSON file holds."""
+    """Change values in a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
@@ -213,7 +213,7 @@ def test_a_tokenizer_that_leaves_pieces_to_chance_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def glm(tmp_path_factory):
-    """A model whose tokenizer puts two tokens before a text, as GLM's does."""
+    """Save a model whose tokenizer puts two tokens before a text, like GLM's."""
     tokenizer = bpe_tokenizer(bos=None, size=300)
     tokenizer.add_special_tokens({"additional_special_tokens": ["[gMASK]", "<sop>"]})
     marks = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[gMASK]", "<sop>")]

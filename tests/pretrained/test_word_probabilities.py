@@ -1,4 +1,4 @@
-"""Words of sub-word models: against all continuations by brute force, a trained toy, and wordsprobability."""
+"""Words of sub-word models: against brute force, a small trained model, and wordsprobability."""
 
 import json
 import sys
@@ -50,7 +50,7 @@ def corrected(model, text):
 
 
 def all_strings(model, ids, length):
-    """Log-probability of every string of so many pieces after some, by plain forward passes in float64.
+    """Return the log-probability of every string of `length` pieces after `ids`, by float64 forward passes.
 
     Returns:
         (vocabulary,) * length.
@@ -69,7 +69,7 @@ def all_strings(model, ids, length):
 
 
 def is_boundary(tokenizer):
-    """Tell of each piece whether it begins a word or ends the text, by its spelling."""
+    """Return for each piece whether it begins a word or ends the text, by its spelling."""
     pieces = [tokenizer.convert_ids_to_tokens(i) for i in range(len(tokenizer))]
     if any(piece.startswith("##") for piece in pieces):
         return np.array([not piece.startswith("##") for piece in pieces])
@@ -77,7 +77,7 @@ def is_boundary(tokenizer):
 
 
 def by_brute_force(model, text, last_is_read=True):
-    """Probability of each word: all strings that are its pieces and a boundary, among those it could be."""
+    """Return each word's log-probability: its pieces and a boundary, among all possible strings."""
     tokenizer, words = model.tokenizer, text.split(" ")
     boundary = is_boundary(tokenizer)
     is_end = np.arange(len(tokenizer)) == tokenizer.eos_token_id
@@ -110,7 +110,7 @@ def test_words_are_what_all_continuations_sum_to(tmp_path, name, texts):
     assert model.card.protocol["words"] == "corrected"
     assert model.card.details["word_marks"] == "beginnings"
     for text in texts:
-        # A final period is taken to be closed: what may come behind it is not read.
+        # A final period counts as a complete word: the text after it is not read.
         expected = by_brute_force(model, text, last_is_read=not text.endswith("."))
         np.testing.assert_allclose(corrected(model, text), expected, atol=1e-6, rtol=1e-6)
 
@@ -198,7 +198,7 @@ def test_masked_models_are_left_alone(tmp_path):
 
 @pytest.mark.parametrize(("begins", "expected"), [(-0.5, -0.3), (-0.05, -0.35)])
 def test_a_piece_is_never_more_than_all_that_begin_as_it_does(begins, expected):
-    """In bfloat16 the logit of a piece is exact, those of the sum are rounded: the piece may seem more."""
+    """In bfloat16, a piece's logit is exact but the sum's are rounded, so the piece may exceed the sum."""
     encoded = Encoded(
         pa.array(["a b ."]), np.array([3, 2, 1]), np.array([3]), np.array([0]), np.array([1, 1, 1])
     )
@@ -212,7 +212,7 @@ def test_a_piece_is_never_more_than_all_that_begin_as_it_does(begins, expected):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A model that knows which form of the verb goes with which noun, of *laugh* as well as of *laughs*."""
+    """Train a model on which form of *laugh* goes with which noun."""
     folder = tmp_path_factory.mktemp("trained")
     tokenizer = word_tokenizers.laugh_and_s()
     model = transformers.AutoModelForCausalLM.from_pretrained(
@@ -228,7 +228,7 @@ def trained(tmp_path_factory):
         loss = model(batch, labels=batch).loss
         loss.backward()
         optimiser.step()
-    assert loss.item() < 0.15  # half a bit for the number of the noun, in six tokens
+    assert loss.item() < 0.15  # half a bit for the noun's number, spread over six tokens
     model.save_pretrained(folder)
     return folder
 
@@ -247,7 +247,7 @@ def test_a_form_that_begins_another_wins_only_where_it_should(trained, score):
         return dict(zip(verdicts["case"], verdicts["correct"], strict=True))
 
     assert right("corrected") == {"singular": True, "plural": True}
-    # Of pieces alone, `laugh` is as probable as `laugh` and `s` together, and a little more.
+    # With pieces alone, `laugh` is slightly more probable than `laugh` and `s` together.
     assert right("pieces") == {"singular": score == "sentence", "plural": True}
 
 
@@ -270,7 +270,7 @@ def test_words_have_a_surprisal_of_their_own(trained):
     assert [word.text for word in words] == ["the", "boy", "laugh"]
     expected = [-value for value in corrected(model, "the boy laugh")]
     assert [word.surprisal for word in words] == pytest.approx(expected, abs=1e-5)
-    assert tokens[2].surprisal == pytest.approx(np.log(2), abs=0.1)  # a verb, or the plural's s
+    assert tokens[2].surprisal == pytest.approx(np.log(2), abs=0.1)  # *laugh*, or the start of *laughs*
     assert words[2].surprisal > 2
 
 
@@ -283,7 +283,7 @@ the gal's laugh"""
 
 
 def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
-    """Pimentel & Meister's own program, on a model and a tokenizer of GPT-2's kind."""
+    """Compare with Pimentel & Meister's own program, on a model and tokenizer like GPT-2's."""
     pytest.importorskip("wordsprobability")
     from wordsprobability import get_surprisal_per_word, models  # noqa: PLC0415 - optional
     from wordsprobability.models import bow_lm  # noqa: PLC0415 - optional
@@ -291,7 +291,7 @@ def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
     model = opened(tmp_path, word_tokenizers.byte_level(60, letters="',.aeghilnstuwp"))
 
     class Toy(bow_lm.GPT2BaseModel):
-        """Theirs, but for its sum at the start of a text, where version 0.17 counts the end of text twice."""
+        """Their class with a corrected sum at the start: version 0.17 counts the end of text twice."""
 
         model_name = str(tmp_path)
         tokenizer_cls = transformers.AutoTokenizer
@@ -305,14 +305,14 @@ def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
     for n, own in enumerate(word_surprisals(model, TEXT_OF_MARKS.split("\n"))):
         expected = theirs.loc[n].astype({"surprisal": float, "surprisal_buggy": float})
         assert [word.text for word in own] == expected["word"].tolist()
-        # What comes behind a final mark of punctuation they read, and tseval does not.
+        # They read the text after a final punctuation mark, and tseval does not.
         last = -1 if own[-1].text.endswith(".") else None
         found = [word.surprisal for word in own]
         np.testing.assert_allclose(found[:last], expected["surprisal"][:last], atol=1e-5, rtol=1e-6)
         assert np.abs(expected["surprisal"] - expected["surprisal_buggy"])[:last].min() > 0.01
 
 
-# Pieces and the words they belong to, against splitting every beginning of a sentence.
+# Pieces and their words, against splitting every prefix of a sentence.
 BPE = bpe_tokenizer()
 WORDPIECE = wordpiece_tokenizer()
 # Letters, accents, letters outside the basic plane, digits, marks.
@@ -321,7 +321,7 @@ SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_
 
 
 def metaspace_tokenizer():
-    """Pieces as SentencePiece makes them for Llama: a space is a letter, and may be a piece of its own."""
+    """Train pieces as SentencePiece does for Llama: a space is a letter, and may be a separate piece."""
     letters = ["▁", "<unk>", *"abcdefghijklmnopqrstuvwxyz.", "▁t", "▁th"]
     vocabulary = {letter: i for i, letter in enumerate(letters)}
     tokenizer = Tokenizer(models.BPE(vocabulary, [("▁", "t"), ("▁t", "h")], unk_token="<unk>"))
@@ -397,17 +397,17 @@ def test_white_space_is_kept_where_pieces_say_where_they_stand():
         Pieces(transformers.ByT5Tokenizer(), leading_space=False, white_space="kept")
 
 
-# Which token stands before every sentence, and what follows where there is none.
-# A pair that differs in its first word, and one that does later.
+# The token before every sentence, and the result without one. One pair differs in its first word, one in a
+# later word.
 ROWS = [("the guards laugh", "no guards laugh"), ("the guards laugh", "the guards laughs")]
 TURN = "{% for message in messages %}{{ message.content }}<turn>{% endfor %}"
-# As SmolLM2-Instruct has it: its beginning of sequence, here <pad>, and its end both mark turns.
+# As in SmolLM2-Instruct: its start token, here <pad>, and its end token both mark turns.
 MARKS = TURN.replace("{{", "<pad>{{", 1)
 CHAT: dict[str, Any] = {"bos": "<pad>", "eos": "<turn>", "template": MARKS}
 
 
 def saved(folder, bos=None, eos="<|endoftext|>", template=None):
-    """Save a tiny model with a tokenizer that has these marks."""
+    """Save a tiny model whose tokenizer has these special tokens."""
     tokenizer = bpe_tokenizer(bos=bos, eos=eos)
     tokenizer.chat_template = template
     save_causal(folder, tokenizer=tokenizer)
@@ -424,7 +424,7 @@ def saved(folder, bos=None, eos="<|endoftext|>", template=None):
         ({"eos": None}, "auto", None, "none"),
         (CHAT, "auto", "<|endoftext|>", "named"),
         (CHAT | {"template": MARKS.replace("{{", "<|endoftext|>{{", 1)}, "auto", None, "none"),
-        (CHAT | {"template": "<pad>" + TURN}, "auto", "<pad>", "bos"),  # before the first turn alone
+        (CHAT | {"template": "<pad>" + TURN}, "auto", "<pad>", "bos"),  # only before the first turn
         (CHAT, "<pad>", "<pad>", "bos"),
         (CHAT, "none", None, "none"),
         ({"bos": "<pad>"}, "false", None, "none"),

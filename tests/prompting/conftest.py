@@ -1,4 +1,4 @@
-"""A suite of pairs that a server can answer by their lengths."""
+"""A suite of pairs that a server can answer by sentence length."""
 
 import json
 
@@ -11,7 +11,7 @@ WORDS = [
 
 @pytest.fixture(scope="session")
 def pairs(tmp_path_factory):
-    """A data set of twenty pairs; in half of them the better sentence is the shorter one."""
+    """Write twenty pairs; in half of them, the better sentence is the shorter one."""
     path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
     rows = []
     for word in WORDS:

@@ -1,4 +1,4 @@
-"""A chat model at hand: its answers are those of plain transformers."""
+"""A local chat model: its answers equal those of plain transformers."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def chat(tmp_path_factory):
 
 
 def plain_logprobs(path, prompt):
-    """Log-probabilities of the tokens 1 and 2 behind a prompt, by transformers alone."""
+    """Return log-probabilities of the tokens 1 and 2 after a prompt, by transformers alone."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(path)
     model = transformers.AutoModelForCausalLM.from_pretrained(path)
     ids = tokenizer.apply_chat_template(

@@ -1,4 +1,4 @@
-"""Faults of a server: each ends in a retry or in one message; nothing is lost, and nothing is asked twice."""
+"""Server faults: each ends in a retry or one message; no answer is lost or requested twice."""
 
 import itertools
 import json
@@ -14,12 +14,12 @@ from tseval.runs import read_run
 
 
 def status(code, content=b"{}", **headers):
-    """Answer with a status."""
+    """Return a reply with this status."""
     return lambda handler: send(handler, code, content, **headers)
 
 
 def half(handler):
-    """Announce more than is sent, and close the connection."""
+    """Announce more bytes than are sent, and close the connection."""
     content = completion("1")
     handler.send_response(200)
     handler.send_header("Content-Length", str(len(content) + 50))
@@ -30,12 +30,12 @@ def half(handler):
 
 
 def half_json(handler):
-    """Send the beginning of JSON as if it were all."""
+    """Send the beginning of JSON as a complete answer."""
     send(handler, 200, completion("1")[:40])
 
 
 def closed(handler):
-    """Close the connection without a byte."""
+    """Close the connection without sending a byte."""
     handler.wfile.flush()
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
@@ -49,7 +49,7 @@ def hang(handler):
 
 
 def drip(handler):
-    """Send a byte now and then, so that no single wait is long."""
+    """Send a byte at intervals, so that no single wait is long."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
     handler.end_headers()
@@ -69,7 +69,7 @@ PASSING = {
 
 
 def run_on(server, pairs, out, *more, arguments=""):
-    """The arguments of a run on a server with short waits."""
+    """Return the arguments of a run on a server, with short waits."""
     settings = f"model=small,timeout=0.7{arguments}"
     model = ["--model", f"prompt:{server.url}", "--model-args", settings]
     return ["run", *model, "--suite", pairs, "--out", out, "--parallel", "4", *more]
@@ -78,7 +78,7 @@ def run_on(server, pairs, out, *more, arguments=""):
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", PASSING)
 def test_a_fault_that_passes_is_repeated_and_loses_nothing(pairs, tmp_path, fault):
-    ill = {3, 4, 11}  # which questions, in the order in which they come
+    ill = {3, 4, 11}  # the questions, by order of arrival
 
     def reply(prompt, times):
         place = list(server.asked).index(prompt)
@@ -165,7 +165,7 @@ def test_a_wait_that_the_server_asks_for_holds_for_all_requests(pairs, tmp_path)
 
     with ChatServer(reply) as server:
         succeed(*run_on(server, pairs, tmp_path / "run"))
-    # Those that were on their way came; then nothing for a second.
+    # The requests already sent are answered; after that, none for a second.
     gaps = [after - before for before, after in itertools.pairwise(times_of)]
     assert max(gaps) > 0.9
     assert sum(server.asked.values()) == 41

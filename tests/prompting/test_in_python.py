@@ -1,4 +1,4 @@
-"""Prompt models from Python, in sweeps, and beside runs of log-probabilities."""
+"""Prompt models from Python, in sweeps, and together with runs of log-probabilities."""
 
 import json
 
@@ -12,7 +12,7 @@ from tseval.scoring.protocol import Answer, ModelCard
 
 
 class Live:
-    """An object with the one method that a prompt model needs."""
+    """An object with only the method that a prompt model needs."""
 
     def __init__(self):
         self.card = ModelCard("live", "live", "f" * 64, {"orders": "both"}, {})

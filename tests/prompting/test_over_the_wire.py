@@ -1,4 +1,4 @@
-"""A real server with a chat model: answers over the wire are those at hand."""
+"""A real server with a chat model: its answers equal those of the local model."""
 
 import pytest
 from chat_models import save_chat
@@ -23,7 +23,7 @@ def test_answers_over_the_wire_equal_those_at_hand_on_200_pairs(tmp_path):
     wire, hand = (read_run(tmp_path / name) for name in ("wire", "hand"))
     assert wire.manifest.counts.items == 200
     assert wire.sentences["answer"].tolist() == hand.sentences["answer"].tolist()
-    assert {"1", "2"} < {*wire.sentences["answer"]}  # and others, which are no answers
+    assert {"1", "2"} < {*wire.sentences["answer"]}  # the model also gives other words, which are not answers
     assert wire.load_verdicts().equals(hand.load_verdicts())
     assert str(wire.manifest.key.protocol["served"]).startswith(str(chat))
 

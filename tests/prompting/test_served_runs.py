@@ -1,4 +1,4 @@
-"""Runs on a model behind a server: counted, saved as answers come, continued, without the key."""
+"""Runs on a server's model: counted, saved as answers arrive, continued, and without the key in any file."""
 
 import json
 import os
@@ -22,7 +22,7 @@ KEY = "sk-very-secret-0123456789"
 
 
 def run_on(server, pairs, out, *more, arguments="model=small"):
-    """The arguments of a run on a server."""
+    """Return the arguments of a run on a server."""
     model = ["--model", f"prompt:{server.url}", "--model-args", arguments]
     return ["run", *model, "--suite", pairs, "--out", out, *more]
 
@@ -33,7 +33,7 @@ def test_a_run_asks_every_pair_in_both_orders_and_counts_what_follows(pairs, tmp
     run = read_run(tmp_path / "run")
     assert len(server.asked) == 40
     assert {*server.asked.values()} == {1}
-    # It answers with the shorter sentence: in half of the pairs that is the better one.
+    # It answers with the shorter sentence, which is the better one in half of the pairs.
     assert (run.manifest.counts.correct, run.manifest.counts.tied, run.manifest.counts.undecidable) == (
         10,
         0,
@@ -45,7 +45,7 @@ def test_a_run_asks_every_pair_in_both_orders_and_counts_what_follows(pairs, tmp
     assert body["model"] == "small"
     assert (body["temperature"], body["max_tokens"], body["stream"]) == (0, 5, False)
     protocol = run.manifest.key.protocol
-    assert (protocol["served"], protocol["date"]) == ("small-1", "2025-10-09")  # as the server gives them
+    assert (protocol["served"], protocol["date"]) == ("small-1", "2025-10-09")  # as the server reports them
     for part in ("prompt:grammatical", "orders:both", "answer:text", "served:small-1", "date:2025-10-09"):
         assert part in run.manifest.signature.split("|")
 
@@ -78,7 +78,7 @@ def test_an_answer_that_is_neither_is_counted_and_never_guessed(pairs, tmp_path)
 
 @pytest.mark.parametrize("parallel", [1, 8])
 def test_no_more_requests_are_sent_at_a_time_than_the_user_says(pairs, tmp_path, parallel):
-    # No request is answered before so many have come; more would come meanwhile, if more were sent.
+    # No request is answered before this many have arrived. More would arrive meanwhile if more were sent.
     gate = threading.Barrier(parallel)
 
     def reply(prompt, times):
@@ -116,7 +116,7 @@ def test_a_killed_run_goes_on_without_asking_anything_that_was_answered(pairs, t
         with Path(os.devnull).open("w") as nowhere:
             process = start(run_on(server, pairs, tmp_path / "run"), stdout=nowhere, stderr=nowhere)
         assert enough.wait(60)
-        time.sleep(0.3)  # what was answered has been saved
+        time.sleep(0.3)  # time to save the answers
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         answered = {prompt for prompt, n in server.answered.items() if n}
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_without_asking_anything_that_was_answered(pairs, t
         assert sum(server.asked.values()) - sum(before.values()) == 40 - n_saved
         counts = read_run(tmp_path / "run").manifest.counts
         assert (counts.correct, counts.resumed_sentences) == (10, n_saved)
-        # A complete run is asked nothing.
+        # A complete run sends no requests.
         ended = succeed(*run_on(server, pairs, tmp_path / "run", "--resume"))
         assert sum(server.asked.values()) - sum(before.values()) == 40 - n_saved
     with ChatServer(shorter) as server:
@@ -153,7 +153,7 @@ def test_a_damaged_line_of_saved_answers_is_asked_again_and_no_other(pairs, tmp_
         lines = log.read_text().splitlines()
         assert len(lines) == 10
         lines[3] = lines[3].replace('"text": "1"', '"text": "3"').replace('"text": "2"', '"text": "3"')
-        log.write_text("\n".join([*lines, lines[0][:50]]))  # and a line that was cut off
+        log.write_text("\n".join([*lines, lines[0][:50]]))  # with a truncated last line
         is_ill, before = False, sum(server.asked.values())
         succeed(*run_on(server, pairs, tmp_path / "run", "--resume"))
         assert sum(server.asked.values()) - before == 31
@@ -178,7 +178,7 @@ def test_a_run_is_continued_on_another_day_and_says_both(pairs, tmp_path):
 
 
 def everything_below(folder):
-    """All that files of a folder hold, as bytes."""
+    """Return all content of the files in a folder, as bytes."""
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 

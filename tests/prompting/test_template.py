@@ -1,4 +1,4 @@
-"""Templates of prompts: files that show two sentences and can do nothing else."""
+"""Prompt templates: files that show two sentences and can do nothing else."""
 
 import time
 

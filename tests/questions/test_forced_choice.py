@@ -1,4 +1,4 @@
-"""Forced choice: what answers say, and what follows from two of them."""
+"""Forced choice: the meaning of an answer, and the verdict from two answers."""
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ def test_an_answer_is_a_number_at_its_beginning_and_is_never_guessed(text, numbe
 
 
 def decided(first, second):
-    """The verdict on a pair whose questions got these answers: the better sentence first, then second."""
+    """Return the verdict on a pair from two answers: better sentence first, then better sentence second."""
     table = pa.table({"sentence": ["b\ufdd1w", "w\ufdd1b"], "seen": ["b\ufdd1w", "w\ufdd1b"],
                       "answer": [first, second]})  # fmt: skip
     rows = {question_label("b", "w"): np.array([0]), question_label("w", "b"): np.array([1])}

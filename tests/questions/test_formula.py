@@ -1,4 +1,4 @@
-"""Formulas of SyntaxGym: what they mean, and what is refused."""
+"""SyntaxGym formulas: their meaning, and refused formulas."""
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ def true(formula):
     ("formula", "expected"),
     [
         ("(1;%a%) < (1;%b%)", True),
-        ("(1;%b%) = (2;%b%)", True),  # within a thousandth
+        ("(1;%b%) = (2;%b%)", True),  # equal within a thousandth
         ("(1;%a%) = 1.005", False),
         ("(*;%a%) > (*;%b%)", True),
         ("(2;%a%) - (1;%a%) > 3.9", True),
-        ("(2;%a%) - (1;%a%) + (1;%b%) = 6", True),  # from left to right
+        ("(2;%a%) - (1;%a%) + (1;%b%) = 6", True),  # evaluated from left to right
         ("(2;%a%) - ((1;%a%) + (1;%b%)) = 2", True),
         ("[(1;%a%) < (1;%b%)] & [(2;%a%) < (1;%b%)]", False),
         ("(1;%a%) < (1;%b%) & (2;%a%) > (1;%b%)", True),
@@ -73,7 +73,7 @@ def test_regions_have_names_and_words_behind_them():
     critical, behind = Region(Mark("critical"), "b_2"), Region(Mark("critical", 12), "a")
     assert regions_of(formula) == {critical, behind, Region(None, "a")}
     assert [str(region) for region in (critical, behind)] == ["b_2.critical", "a.critical+12"]
-    assert regions_of(parse("a.x+1.5 < 2")) == {Region(Mark("x"), "a")}  # a number is added
+    assert regions_of(parse("a.x+1.5 < 2")) == {Region(Mark("x"), "a")}  # the number is not a region
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Pairs of which a model knows one form only: undecidable unless they are to be compared, always counted."""
+"""Pairs of which a model knows one form only: undecidable by default, and always counted."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ CASES = ("simple_agrmt", "simple_reflexives", "obj_rel_within_anim")
 
 
 def cut_model(path, words=CUT, unknown="<unk>"):
-    """Save the bundled LSTM without some words: their rows stand for words that no text has."""
+    """Save the bundled LSTM without some words: their rows get names that no text contains."""
     whole = load_checkpoint(bundled_checkpoints()["lstm"])
     names = {"<unk>": unknown} | {word: f"§{word}" for word in words}
     own = whole.vocabulary
@@ -40,7 +40,7 @@ def cut_model(path, words=CUT, unknown="<unk>"):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model that lacks words, and its runs: by default, and with every pair compared."""
+    """Save a model that does not know some words, and its runs: by default, and with every pair compared."""
     folder = tmp_path_factory.mktemp("half-known")
     cut_model(folder / "cut.pt")
     chosen = ["--model", "cut.pt", *(part for case in CASES for part in ("--case", case)), "--limit", "150"]
@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 
 
 def plain_logprob(checkpoint, sentence):
-    """Sum what the network gives the words of a sentence, by plain torch."""
+    """Return the sum of the network's log-probabilities of a sentence, by plain torch."""
     ids = checkpoint.vocabulary.ids()
     tokens = [ids["<eos>"], *(ids.get(word, ids["<unk>"]) for word in sentence.lower().split())]
     with torch.no_grad():
@@ -60,7 +60,7 @@ def plain_logprob(checkpoint, sentence):
 
 
 def halves(pair, known):
-    """Tell by plain counting whether a pair is half known."""
+    """Return whether a pair is half known, by counting unknown words."""
     one, other = (Counter(word for word in text.split() if word not in known) for text in pair)
     return one != other
 
@@ -120,7 +120,7 @@ def test_unknown_score_stands_in_the_signature_and_says_what_it_compares(folder)
     assert "half_known" not in tseval.read_run(folder / "runs" / "cut").manifest.signature
     assert run.manifest.counts.undecidable == 0 < run.manifest.counts.n_half_known
     assert any("<unk> with a word that the model knows" in one for one in run.manifest.warnings)
-    # Another rule is another run.
+    # A run with the other rule is a different run.
     arguments = ["run", "--model", "cut.pt", "--case", "simple_agrmt", "-o", "runs/scored", "--resume"]
     said = refused(call(*arguments, cwd=folder)).stderr
     assert "half_known" in said
@@ -160,7 +160,7 @@ def test_a_run_from_before_they_were_counted_still_holds_and_that_is_said(tmp_pa
         (("the author laughs", "the author laugh"), {"laugh", "laughs"}, "undecidable"),  # they look the same
         (("the zorb laughs", "the zorb laugh"), {"zorb"}, "decided"),
         (("the zorb laughs", "the zorbs laugh"), {"zorb", "zorbs"}, "half known"),  # which of them decides
-        (("no zorb ever laughs", "ever no zorb laughs"), {"zorb"}, "decided"),  # as often in both
+        (("no zorb ever laughs", "ever no zorb laughs"), {"zorb"}, "decided"),  # the same number in both
         (("zorb no zorb laughs", "ever no zorb laughs"), {"zorb"}, "half known"),
         (("the author laughs", "the author laugh"), set(), "decided"),
     ],
@@ -268,7 +268,7 @@ def test_a_prediction_is_half_known_where_a_region_is_unknown_under_one_conditio
         for item in tseval.load_suite(tmp_path / "design.jinja").cases[0].items()
     }
     for row in run.verdicts.to_dict("records"):
-        # `zorb` is unknown under both conditions; after `laughs`, which is not known, nothing is compared.
+        # `zorb` is unknown under both conditions. After the unknown `laughs`, nothing is compared.
         assert row["undecidable"] == row[HALF_KNOWN] == ("laughs" in sentences[row["item"]])
     scored = tseval.evaluate(folder / "cut.pt", tseval.load_suite(tmp_path / "design.jinja"), unknown="score")
     assert not scored.verdicts["undecidable"].any()
@@ -287,7 +287,7 @@ def test_rated_sentences_with_unknown_words_are_counted_and_keep_their_score(fol
     assert run.manifest.counts.undecidable == 0
     assert list(run.table()["n_half_known"]) == [n_unknown]
     assert "With unknown words |" in succeeded(call("table", "run", cwd=tmp_path)).stdout
-    assert not run.manifest.warnings  # nothing is left out: the column says enough
+    assert not run.manifest.warnings  # no item is left out, so the column is enough
 
 
 def test_pair_says_that_it_is_half_known_and_compares_it_if_it_is_told_to(folder):
@@ -363,14 +363,14 @@ what_gap: see what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [criti
 @pytest.mark.parametrize(
     ("prediction", "half_known"),
     [
-        # The object is unknown in both sentences of each difference, and does no harm there.
+        # The object is unknown in both sentences of each difference, which does no harm.
         ("(what_gap.critical - that_gap.critical) < (what_object.critical - that_object.critical)", False),
         ("what_gap.critical + that_object.critical < what_object.critical + that_gap.critical", False),
         ("what_object.critical > that_object.critical", False),
-        # Set against a sentence without it, it does.
+        # Compared with a sentence without the object, it does harm.
         ("what_object.critical > what_gap.critical", True),
         ("(what_gap.critical - what_object.critical) < (that_gap.critical - that_object.critical)", True),
-        ("what_object.verb > what_gap.verb", False),  # what comes later has no say
+        ("what_object.verb > what_gap.verb", False),  # later words have no influence
         ("what_object.object > what_object.verb", True),
         ("what_object.object > 3", False),
     ],
@@ -395,12 +395,12 @@ def test_lint_counts_the_pairs_of_a_case_as_a_run_does_and_names_all_words(folde
     n = sum(halves(pair.values(), known) for pair in case.sentences.to_pylist())
     assert f"{n} of 140 pairs of 'grammatical > ungrammatical' are half known" in found.stdout
     assert "Missing: laughs (20), swims (20)." in found.stdout
-    # A model of another kind, by the function that opens it.
+    # Another kind of model, opened with a function.
     (folder / "mine.py").write_text(
         "import tseval\n\n\ndef load():\n    return tseval.load_model('cut.pt')\n"
     )
     assert call(*lint, "mine.py:load", cwd=folder).stdout == found.stdout
-    # Every word of a list of many.
+    # With --all, lint prints every word of a long list.
     (folder / "few.txt").write_text("the\nauthor\nlaughs\n.\n")
     first, every = (
         call(*lint, "few.txt", *more, cwd=folder).stdout.splitlines()[-1] for more in ([], ["--all"])

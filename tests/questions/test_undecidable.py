@@ -1,4 +1,4 @@
-"""Predictions that nothing decides: both sides look alike to the model, region by region."""
+"""Undecidable predictions: both sides look alike to the model, region by region."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ EFFECT = "(trans_nocomma.{0} - trans_comma.{0}) > (intrans_nocomma.{0} - intrans
 
 
 def verdicts(tmp_path, *predictions):
-    """Give the verdicts on both items by prediction; the model knows neither verb of the first item."""
+    """Return the verdicts on both items by prediction; the model knows neither verb of the first item."""
     text = HEAD.format(predictions="\n".join(f"  p{n}: '{one}'" for n, one in enumerate(predictions)))
     (tmp_path / "npz.jinja").write_text(text)
     run = evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "npz.jinja"))
@@ -48,7 +48,7 @@ def test_an_interaction_of_conditions_that_look_alike_is_undecidable(tmp_path):
     found = verdicts(tmp_path, "intrans_nocomma.critical < trans_nocomma.critical", EFFECT.format("critical"))
     undecidable = {name: marks for name, (marks, _) in found.items()}
     assert undecidable == {name: [True, False] for name in ("p0", "p1", "all predictions")}
-    # The effect over the item that is decided, of the surprisal of one word in four sentences.
+    # The effect over the decided item: the surprisal of one word in four sentences.
     texts = [
         f"when the author {verb} {comma}the dog fell" for verb in ("saw", "slept") for comma in ("", ", ")
     ]
@@ -60,7 +60,7 @@ def test_an_interaction_of_conditions_that_look_alike_is_undecidable(tmp_path):
 @pytest.mark.parametrize(
     ("formula", "undecidable"),
     [
-        # Other regions of sentences that look alike are not the same.
+        # Different regions of sentences that look alike are not equal.
         ("trans_nocomma.np > intrans_nocomma.critical", [True, False]),
         (
             "trans_nocomma.np - trans_comma.critical > intrans_nocomma.critical - intrans_comma.np",
@@ -68,7 +68,7 @@ def test_an_interaction_of_conditions_that_look_alike_is_undecidable(tmp_path):
         ),
         ("trans_nocomma.np + trans_comma.np > intrans_comma.np + intrans_nocomma.np", [True, False]),
         ("trans_nocomma.np + trans_comma.np > intrans_comma.np + intrans_comma.np", [False, False]),
-        # What a statement that is known settles is settled.
+        # A known statement may decide the whole formula.
         ("[trans_nocomma.np > intrans_nocomma.np] & [trans_comma.* > 0]", [True, False]),
         ("[trans_nocomma.np > intrans_nocomma.np] & [trans_comma.* < 0]", [False, False]),
         ("[trans_nocomma.np > intrans_nocomma.np] | [trans_comma.* > 0]", [False, False]),

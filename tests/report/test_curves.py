@@ -1,4 +1,4 @@
-"""The figure of learning curves: what it shows, that it is harmless, and the same every time."""
+"""The figure of learning curves: its content, its safety, and the same bytes every time."""
 
 import math
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""Error against training loss: what is joined with what, and what is said when something is missing."""
+"""Error against training loss: how data are joined, and the messages if data are missing."""
 
 from statistics import stdev
 from typing import Any
@@ -17,7 +17,7 @@ CURVES: dict[str, Any] = {
     "step": [0, 10, 20, 30], "tokens": [0, 1000, 2000, 3000], "training_loss": [None, 2.0, 1.5, 1.25],
     "validation_loss": [None, 2.1, None, 1.3], "validation_perplexity": [None, 8.0, None, 3.7],
 }  # fmt: skip
-# Two rows of a table at steps 10 and 30, another suite at 30, and a moment without a loss.
+# Two rows of a table at steps 10 and 30, another suite at 30, and a step without a loss.
 ACCURACY: dict[str, Any] = {
     "step": [30, 10, 10, 30, 30, 0],
     "suite": ["dyck", "dyck", "dyck", "dyck", "other", "dyck"],
@@ -80,7 +80,7 @@ def test_what_is_missing_is_said(curves, damage, message):
 
 
 def write_strings(folder, name, losses, errors, suite="generalised_dyck_5_20"):
-    """Two epochs of a training."""
+    """Write two epochs of a training."""
     path = folder / f"{name}.curves.parquet"
     pq.write_table(pa.table(CURVES | {"epoch": [1, 1, 1, 2]}), path)
     measured = {"step": [20, 30], "suite": [suite] * 2, "string_loss": losses, "headline_error": errors}

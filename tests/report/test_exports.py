@@ -1,4 +1,4 @@
-"""Runs as records of Every Eval Ever: held to the schema that is published, and to the table."""
+"""Runs as records of Every Eval Ever: checked against the published schema and against the table."""
 
 import io
 import json
@@ -31,7 +31,7 @@ RUNS = ("grammars", "data", "pairs", pytest.param("ngram", marks=NGRAM))
 
 
 def closed(schema: Any) -> Any:
-    """Let no object have fields that its schema does not name: most of them would have any."""
+    """Forbid fields that the schema does not name; by default, most objects allow any field."""
     if isinstance(schema, list):
         return [closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -45,7 +45,7 @@ VALID = Draft7Validator(closed(SCHEMA))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Runs of clustered items, of data whose words are not all known, of one pair, and of an n-gram model."""
+    """Run clustered items, data with some unknown words, one pair, and an n-gram model."""
     folder = tmp_path_factory.mktemp("records")
     shutil.copy(BLIMP_SAMPLE, folder / "blimp.jsonl.gz")
     pair = {"good": "the author laughs .", "bad": "the author laugh ."}
@@ -212,13 +212,13 @@ def test_bad_input_is_told_in_one_message(folder, arguments, said):
     assert not (folder / "store").exists()
 
 
-# The table and the formula for lme4: what is in them, and that another program takes them.
+# The table and the formula for lme4: their content, and that another program accepts them.
 WORDS = [f"w{n}" for n in range(6)]
 
 
 @pytest.fixture
 def opened(tmp_path):
-    """Open runs of models of which the first is always wrong and the second always right."""
+    """Open runs of models; the first is always wrong and the second always correct."""
 
     def runs(entries, n_rows=1, n_models=1, unknown=(), **features):
         cases = [
@@ -237,7 +237,7 @@ def opened(tmp_path):
 
 
 def written(opened):
-    """The table as R or pandas read it."""
+    """Read the table as R or pandas does."""
     file = io.BytesIO()
     write_verdicts(opened, file)
     return pd.read_csv(io.BytesIO(file.getvalue()))

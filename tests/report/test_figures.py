@@ -1,4 +1,4 @@
-"""Panels of lines: everything that is drawn lies inside the figure, and no name over another."""
+"""Line panels: everything is inside the figure, and no name covers another."""
 
 from itertools import combinations, pairwise
 from typing import Any
@@ -41,7 +41,7 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
     assert [bar.get_height() for bar in axes.patches] == [0.9, 0.4, 0.6, 0.7]
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches)
     assert all(end < start for (_, end), (start, _) in pairwise(spans))
-    assert [round(sum(span) / 2) for span in spans] == [1, 1, 2, 2]  # each beside its label
+    assert [round(sum(span) / 2) for span in spans] == [1, 1, 2, 2]  # each next to its label
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Simple", "Across a PP"]
     assert [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()] == [*values, "chance"]
 
@@ -157,13 +157,13 @@ def test_eleven_lines_of_shares_stand_below_each_other_on_one_scale():
 
 
 def lightness(colour):
-    """L* of CIELAB, from 0 to 100: what is left of a colour in grey."""
+    """Return L* of CIELAB, from 0 to 100: the lightness of a colour in a grey print."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     y = np.dot([0.2126, 0.7152, 0.0722], linear)
     return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
 
 
-# From linear RGB to what is seen: Machado, Oliveira & Fernandes 2009, severity 1.0.
+# From linear RGB to the perceived colour: Machado, Oliveira & Fernandes 2009, severity 1.0.
 VISION = {
     "protanopia": "0.152286 1.052583 -0.204868 0.114503 0.786281 0.099216 -0.003882 -0.048116 1.051998",
     "deuteranopia": "0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.011820 0.042940 0.968881",

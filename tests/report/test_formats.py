@@ -1,4 +1,4 @@
-"""Each format, of one small document written down by hand, and of one whose every text is hostile."""
+"""Each output format for a small document, checked against text by hand, and for one with hostile texts."""
 
 import csv
 import io
@@ -186,7 +186,7 @@ def test_hostile_text_starts_no_command_in_latex():
     text = render(HOSTILE_DOCUMENT, "latex")
     ours = "usepackage|begin|end|toprule|midrule|addlinespace|bottomrule|multicolumn|par|noindent"
     ours += "|footnotesize|text(?:bf|it|backslash|asciitilde|asciicircum|less|greater|bar)|allowbreak"
-    text = text.removeprefix("%")  # the comment on top
+    text = text.removeprefix("%")  # the comment at the top
     assert re.sub(rf"\\(?:(?:{ours})\b|[\\&%$#_{{}}])", "", text).count("\\") == 0
     assert not re.search(r"(?<!\\)[$#%_~^]", text)
     assert r"\{j\} \textasciitilde{}\textasciicircum{}\&" in text
@@ -206,7 +206,7 @@ def test_hostile_text_reads_back_from_json():
 
 
 def tables_on_screen(width):
-    """Tables of a screen, as lists of lines."""
+    """Return the tables of a screen, as lists of lines."""
     blocks = render(WIDE, screen=Screen(width)).split("\n\n")
     return [block.splitlines() for block in blocks if "----" in block]
 
@@ -276,7 +276,7 @@ def test_numbers_are_cut_and_not_rounded(shown, text):
 
 @pytest.fixture
 def nasty():
-    """A table in which every name from outside is hostile."""
+    """Make a table in which every external name is hostile."""
     row = dict.fromkeys(("construction", "phenomenon", "dependency"), HOSTILE)
     case = make_case(HOSTILE, [("a b", "a c")], features={HOSTILE: [HOSTILE]}, **row)
     run = make_run(make_suite(case, name=HOSTILE), {"b": -0.5}, model=HOSTILE)

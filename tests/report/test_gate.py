@@ -1,4 +1,4 @@
-"""`tseval gate`: exit codes, the test behind them, and what CI pages show."""
+"""`tseval gate`: exit codes, the statistical test, and the output on CI pages."""
 
 import json
 from xml.etree import ElementTree
@@ -13,7 +13,7 @@ from small import write_verb_pairs
 
 from tseval.analysis.gate import ALL_ROWS, judged, row_drops
 
-# One knows in which of both suites a verb takes an s, the other one guesses.
+# One model knows which verbs take an s in both suites, the other guesses.
 MODELS = """
 import zlib
 from tseval.scoring.protocol import ModelCard
@@ -34,7 +34,7 @@ def guesses():
 
 
 def verdicts(correct, row=None, decidable=None, **entries):
-    """Verdicts of items, of one row or of the rows that are named."""
+    """Make verdicts of items, of one row or of the named rows."""
     n = len(correct)
     frame = {
         "dependency": "short", "phenomenon": "P", "construction": row if row is not None else ["C"] * n,
@@ -55,7 +55,7 @@ def test_independent_items_have_the_p_of_the_paired_t_test():
         stats.ttest_1samp(difference, -0.02, alternative="greater").pvalue, rel=1e-9
     )
     assert (line["old"], line["new"], line["n_items"]) == (old.mean(), new.mean(), 400)
-    # Bloom 1995: margin and the sum of two quantiles of t, in standard errors.
+    # Bloom 1995: the margin and the sum of two t quantiles, in standard errors.
     se = difference.std(ddof=1) / 20
     assert line["detectable"] == pytest.approx(
         0.02 + se * (stats.t.ppf(0.95, 399) + stats.t.ppf(0.8, 399)), rel=1e-6
@@ -89,7 +89,7 @@ def test_a_model_that_lost_just_the_margin_fails_in_at_most_one_of_twenty_cases(
         entries = {"verb": [f"v{code}" for code in codes[:, 0]]}
         line = judged(row_drops(verdicts(old, **entries), verdicts(new, **entries), None, 0.05), 0.05).iloc[0]
         failed += line["outcome"] == "dropped"
-    # 5% of 400 and two standard errors.
+    # 5% of 400, plus two standard errors.
     assert failed <= 29
 
 
@@ -103,7 +103,7 @@ def test_items_that_the_new_model_cannot_decide_are_counted_and_not_compared():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two models, one that knows the agreement of six verbs and one that guesses, each on two suites."""
+    """Run two models on two suites: one knows the agreement of six verbs, one guesses."""
     folder = tmp_path_factory.mktemp("gate")
     (folder / "models.py").write_text(MODELS, "utf-8")
     for suite, start in (("one", "the"), ("two", "every")):

@@ -1,4 +1,4 @@
-"""Groups of runs: by a pattern of names, by GROUP=RUN, and never two conditions without a warning."""
+"""Groups of runs: by name pattern or by GROUP=RUN; a warning if conditions differ within a group."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ WRONG = {"drop-s1": ["swims"], "drop-s2": [], "nodrop-s1": ["swims", "is"], "nod
 
 
 def make(path, wrong, **details):
-    """Write a run of an LSTM that gets some verbs wrong."""
+    """Write a run of an LSTM that fails on some verbs."""
     words = {bad: 0.0 if good in wrong else -2.0 for good, bad in VERBS.items()}
     key = make_key(SUITE, path.name, path.name.encode().hex().ljust(64, "0")[:64])
     _, scored, verdicts = finished_run(SUITE, key, score(SUITE, words))
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 
 def accuracies(folder, names, construction=None):
-    """The accuracy of each run, by numpy from its verdicts: of a row, or the mean over the rows."""
+    """Return each run's accuracy, by numpy from its verdicts: of a row, or the mean over rows."""
     values = []
     for name in names:
         verdicts = pq.read_table(folder / "runs" / name / "verdicts.parquet").to_pandas()
@@ -134,7 +134,7 @@ def test_a_figure_has_a_point_for_each_seed(folder):
     opened = for_analysis(open_items([str(folder / "runs")]))
     groups = Grouping(pattern="{group}-s{seed}").of(opened).runs_of
     (panel,) = row_panels(opened, seeds_table(opened, groups), groups)
-    assert list(panel.words) == ["Coordination", "Simple"]  # places count from below
+    assert list(panel.words) == ["Coordination", "Simple"]  # the y axis counts from below
     for line in panel.series:
         runs = [f"{line.name}-s1", f"{line.name}-s2"]
         expected = [

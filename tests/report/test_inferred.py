@@ -1,4 +1,4 @@
-"""What tables tell of how sure they are: clustered intervals, rank sets, coverage, and why there are none."""
+"""Uncertainty in tables: clustered intervals, rank sets, coverage, and the reasons for missing values."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ NOTE = "the run names no lexical factors, so its intervals treat items as indepe
 
 
 def crossed(name="a", *, entries=True, sizes=(N_SUBJECTS, N_VERBS), **row):
-    """A case with an item for every subject and verb; the verb's word alone decides."""
+    """Make a case with an item for every subject and verb; only the verb decides."""
     subjects, verbs = np.indices(sizes).reshape(2, -1)
     pairs = [(f"subject{s} verb{v}", f"subject{s} notverb{v}") for s, v in zip(subjects, verbs, strict=True)]
     case = make_case(name, pairs, features={"subject": subjects}, **row)
@@ -38,12 +38,12 @@ def crossed(name="a", *, entries=True, sizes=(N_SUBJECTS, N_VERBS), **row):
 
 
 def knows(n_verbs):
-    """Word probabilities of a model that is right with the first verbs, whatever the subject."""
+    """Return word log-probabilities of a model that is correct for the first verbs, with any subject."""
     return {f"verb{i}": -0.5 if i < n_verbs else -2.0 for i in range(30)}
 
 
 def board(rows, models=("GRU", "SRN"), name="paper"):
-    """A board with rows `construction -> one accuracy per model`, None where it has none."""
+    """Make a board with rows `construction -> one accuracy per model`; None is a missing value."""
     made = [
         BoardRow("short", "Subject-verb agreement", construction, "grammatical > ungrammatical", 48,
                  {model: value for model, value in zip(models, values, strict=True) if value is not None})
@@ -54,7 +54,7 @@ def board(rows, models=("GRU", "SRN"), name="paper"):
 
 
 def cells(table, label):
-    """The cells of the last line with this label."""
+    """Return the cells of the last line with this label."""
     found = [line for line in render(table).splitlines() if line.startswith(f"| {label} ")]
     return [cell.strip() for cell in found[-1].strip("|").split("|")][1:]
 
@@ -107,7 +107,7 @@ def test_a_mean_has_an_interval_for_verbs_that_stand_in_all_rows():
     table = build_table([make_run(make_suite(*rows), knows(5))])
     (mean,) = content(table)["means"]
     (first, *_) = content(table)["rows"]
-    # The same verbs are known in every row: three rows are no surer than one.
+    # The same verbs are known in every row: three rows have the same variance as one.
     assert mean["se"]["lstm"] == pytest.approx(first["se"], rel=0.01)
     *_, interval, _, _ = cells(table, "All 3 rows")
     assert float(interval[:5]) <= mean["low"]["lstm"] < 0.625 < mean["high"]["lstm"] <= float(interval[-5:])
@@ -184,7 +184,7 @@ def test_one_model_alone_has_a_rank_and_no_sets():
     assert (row["rank"], row["rank_low"], row["rank_high"], table.ranking) == (1, None, None, None)
 
 
-# A ranking that others cannot move
+# Ranks of models do not depend on weak models
 
 
 def two_rows():
@@ -192,7 +192,7 @@ def two_rows():
 
 
 def test_weak_models_that_know_no_verb_move_nobodys_mean_rank():
-    # Their verbs are all <unk>, so that nothing is decidable for them.
+    # Their verbs are all <unk>, so nothing is decidable for them.
     strong = [make_run(two_rows(), knows(n), model=f"m{n}") for n in (4, 6, 8)]
     unknown = {*VERBS, *(f"not{verb}" for verb in VERBS)}
     weak = [make_run(two_rows(), {}, model=name, unknown=unknown) for name in ("weak", "poor")]
@@ -211,17 +211,17 @@ def test_a_published_model_that_lacks_a_row_takes_it_from_no_other():
     lacking = board({"Simple": ("0.5", "0.4", "0.9"), "Other": ("0.3", "0.6", None)}, ("GRU", "SRN", "weak"))
     table = build_table([lacking])
     assert table.means[-1].accuracy == (*whole.means[-1].accuracy, None)
-    assert list(table.means[-1].rank) == [2, 2, None]  # 2 and 2, 3 and 1: in the second row they are two
+    assert list(table.means[-1].rank) == [2, 2, None]  # 2 and 2, then 3 and 1: the second row has two models
     assert "weak: no value in 1 of 2 rows, so no mean and no mean rank." in render(table)
 
 
 def test_no_model_gains_by_not_knowing_words():
-    # Of 8 verbs the honest model gets 6 right; the other knows only 4 of these, and none of the rest.
+    # The honest model is correct for 6 of 8 verbs. The other knows only 4 of these 6, and no other verb.
     honest = make_run(make_suite(crossed()), knows(6), model="honest")
     unknown = {word for verb in VERBS[4:] for word in (verb, f"not{verb}")}
     sly = make_run(make_suite(crossed()), knows(4), model="sly", unknown=unknown)
     table = build_table([honest, sly])
-    assert cells(table, "Simple") == ["0.750", "1.000"]  # of what each can decide
+    assert cells(table, "Simple") == ["0.750", "1.000"]  # of the items that each can decide
     assert cells(table, "Mean arithmetic rank") == ["1", "2"]
     assert "24 are undecidable (not counted in accuracy, wrong in ranks)." in render(table)
     assert cells(table, "Coverage (share decided)") == ["1.000", "0.500 (low)"]
@@ -256,7 +256,7 @@ def test_a_table_names_what_misses_95_percent():
         assert [note for note in (apart, near) if note in told] == ([found] if found else [])
 
 
-# Input of which little can be said. Verbs of items, one row of the table each; None is a missing cell.
+# Small samples: the verbs of items, one list for each row of the table; None is a missing cell.
 LITTLE = {
     "one item": [[0]],
     "one entry": [[0] * 6],
@@ -287,7 +287,7 @@ def little_run(verbs, known, model):
 
 
 def intervals(told):
-    """Every pair of ends among nested data, with what they should hold."""
+    """Return every interval in nested data, with the value that it should contain."""
     if isinstance(told, list):
         return [pair for one in told for pair in intervals(one)]
     if not isinstance(told, dict):

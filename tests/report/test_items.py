@@ -1,4 +1,4 @@
-"""`tseval items`: every item of a run with its sentences, held to the suite and to plain arithmetic."""
+"""`tseval items`: every item of a run with its sentences, checked against the suite and plain arithmetic."""
 
 import json
 
@@ -23,7 +23,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Runs of the bundled model on a sample of a grammar, on a table of pairs, on ratings, and on regions."""
+    """Run the bundled model on a sample of a grammar, a table of pairs, ratings, and regions."""
     folder = tmp_path_factory.mktemp("items")
     (folder / "pairs.csv").write_text("\n".join(map(",".join, PAIRS)) + "\n", "utf-8")
     (folder / "rated.csv").write_text(
@@ -41,7 +41,7 @@ def runs(tmp_path_factory):
 
 
 def listed(folder, run, *options):
-    """The rows that a command writes as JSON lines."""
+    """Return the rows that a command writes as JSON lines."""
     ended = call("items", run, *options, "-o", "all.jsonl", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in (folder / "all.jsonl").read_text("utf-8").splitlines()]
@@ -99,7 +99,7 @@ def test_every_format_holds_the_same_and_a_sheet_runs_no_formula(runs):
     for column in ("better", "worse", "outcome"):
         values = [row[column] for row in rows]
         assert [row[headings.index(column)] for row in cells] == values
-        # A spreadsheet that opens a text file runs what begins with one of these.
+        # A spreadsheet executes cells that begin with one of these characters.
         guarded = [f"'{text}" if text[0] in "=+-@" else text for text in values]
         assert comma[column].tolist() == tab[column].tolist() == guarded
     assert "'=the surgeon smiles ." in comma["better"].tolist()

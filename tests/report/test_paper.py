@@ -1,4 +1,4 @@
-"""`tseval cite`: every claim of the paragraph follows from the runs, and LaTeX prints all of it."""
+"""`tseval cite`: every claim of the paragraph follows from the runs, and LaTeX prints the whole text."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SUITE = make_suite(make_case("one", ROWS))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The bundled model on a part of a real suite, and two models on a suite of nobody's."""
+    """Run the bundled model on part of a real suite, and two models on a small made-up suite."""
     folder = tmp_path_factory.mktemp("paper")
     options = ["--model", "bundled:lstm", "--limit", "12", "--quiet"]
     succeed("run", *options, "--out", "real", cwd=folder)
@@ -62,7 +62,7 @@ def test_the_paragraph_says_what_the_signature_says(folder):
 
 
 def printed_lines(text):
-    """Return what LaTeX prints of a text: all but its comments."""
+    """Return the text that LaTeX prints, without comments."""
     return "\n".join(line for line in text.splitlines() if not line.startswith("%"))
 
 
@@ -172,7 +172,7 @@ def test_several_suites_have_a_paragraph_and_a_table_each_below_a_table_of_means
     assert re.search(r"^small & 1 &  & 0\.000 \\\\$", parts["table.tex"], re.MULTILINE), "no run of lstm"
 
 
-# Rows as long as those of Marvin & Linzen, and a name with underscores as BLiMP has them.
+# Rows as long as those of Marvin & Linzen, and a name with underscores as in BLiMP.
 CONSTRUCTIONS = {
     "Subject-verb agreement": (
         "Simple", "Sentential complement", "Short VP coordination", "In an object RC (no that)",
@@ -205,7 +205,7 @@ LONG_SUITE = make_suite(
 
 @pytest.fixture(scope="module")
 def twelve_models():
-    """Twelve models whose accuracies differ by row."""
+    """Make twelve models whose accuracies differ by row."""
     runs = []
     for model, name in enumerate(MODELS):
         words = {f"laughs{row}": 0.5 * ((7 * model + 3 * row) % 5) - 2.0 for row in range(9)}
@@ -214,7 +214,7 @@ def twelve_models():
 
 
 def compiled(folder, options, body):
-    """Compile a document twice, with its bibliography; return what LaTeX and BibTeX write about it."""
+    """Compile a document twice, with its bibliography; return the messages of LaTeX and BibTeX."""
     if not (shutil.which("pdflatex") and shutil.which("bibtex")):
         pytest.skip("needs pdflatex")
     (folder / "t.tex").write_text(

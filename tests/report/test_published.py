@@ -22,7 +22,7 @@ BOARD: dict[str, Any] = {
 
 
 def changed(path, value):
-    """The board with one field replaced, or removed for None."""
+    """Return the board with one field replaced, or removed if the value is None."""
     return with_field(BOARD, path, value)
 
 
@@ -134,7 +134,7 @@ def test_the_bundled_blimp_board_is_the_published_one_and_gives_its_means():
             assert found == pytest.approx(mean[key], abs=1e-9)
 
 
-# What people get right, beside the models of a table, and never among them.
+# Human accuracies, next to the models of a table but never counted among them.
 WORDS = {"laughs": -1.0, "laugh": -2.0, "is": -1.2, "are": -1.5}
 PAIRS = [("the author laughs", "the author laugh"), ("the pilot laughs", "the pilot laugh")]
 TRIPLE = [("no author is", "the author is", "most authors is")]

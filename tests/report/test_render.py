@@ -12,7 +12,7 @@ from tseval.report import FORMATS, build_table, render
 from tseval.report.published import Board, BoardModel, BoardRow
 
 NPI = ("grammatical", "intrusive", "ungrammatical")
-# 100 items, of which the first k are right when only the words right0 ... are probable.
+# 100 items; the first k are correct if only the words right0 ... are probable.
 PAIRS = [(f"right{i}", f"wrong{i}") for i in range(100)]
 
 
@@ -21,7 +21,7 @@ def hundred(**row):
 
 
 def words(n_correct, n_tied=0):
-    """Word probabilities that get the first items right and tie the next."""
+    """Return word log-probabilities for which the first items are correct and the next are ties."""
     ties = dict.fromkeys((f"right{i}" for i in range(n_correct, n_correct + n_tied)), -1.0)
     wrong = {f"right{i}": -2.0 for i in range(n_correct + n_tied, 100)}
     return {f"right{i}": -0.5 for i in range(n_correct)} | ties | wrong
@@ -36,7 +36,7 @@ def board(accuracy, n_items=100, suite="small", decimals=2):
 
 
 def lines(table, form="md"):
-    """Cells of each line of the Markdown table, by label; later lines with a label hide earlier ones."""
+    """Return the cells of each line of the Markdown table, by label; the last line with a label counts."""
     text = render(table, form)
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
     return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}
@@ -47,7 +47,7 @@ def test_one_run_shows_items_accuracy_interval_ties_and_undecidable_items():
     table = lines(build_table([run]))
     assert table["lstm on small"] == ["Items", "Accuracy", "95% interval", "Ties", "Undecidable"]
     items, accuracy, interval, ties, undecidable = table["Simple"]
-    assert (items, accuracy, ties, undecidable) == ("100", "0.606", "10", "1")  # 60 of 99, cut
+    assert (items, accuracy, ties, undecidable) == ("100", "0.606", "10", "1")  # 60 of 99, truncated
     low, high = map(float, interval.split(" to "))
     assert low < 60 / 99 < high
 
@@ -68,7 +68,7 @@ def test_runs_alone_are_ranked_on_exact_counts():
     assert table["Mean arithmetic rank"] == ["2", "1"]
 
 
-# 889 of 1000 is more than 0.88, but a paper that cuts would have printed 0.88 too; 0.29 * 100 is below 29.
+# 889 of 1000 is more than 0.88, but a paper that truncates prints 0.88 too. 0.29 * 100 is below 29.
 @pytest.mark.parametrize(("right", "of", "printed"), [(889, 1000, "0.88"), (29, 100, "0.29")])
 def test_a_run_beside_a_board_is_cut_before_it_is_ranked(right, of, printed):
     suite = make_suite(make_case("a", [(f"right{i}", f"w{i}") for i in range(of)]))
@@ -143,7 +143,7 @@ def test_two_models_of_one_name_get_headings_of_their_own_and_the_same_run_twice
     assert [column.heading for column in twice.columns] == [f"GRU ({run.name})", f"GRU ({run.name}) #2"]
 
 
-# What one table cannot hold
+# Contents that one table cannot have
 
 
 PART = make_suite(make_case("a", PAIRS), complete=False)
@@ -219,13 +219,13 @@ def test_what_parameters_count_is_said_once_and_only_where_they_are_printed():
 
 
 def test_each_value_of_a_feature_has_a_mean_over_its_rows_each_counted_once():
-    # Of a: 2 of 3 right with x, 1 of 1 with y. Of b: 0 of 2 with x. The last item lacks the feature.
+    # a: 2 of 3 correct with x, 1 of 1 with y. b: 0 of 2 with x. The last item has no feature.
     a = make_case("a", PAIRS[:4], features={"n": ["x", "x", "x", "y"], "same": [1] * 4})
     b = make_case("b", PAIRS[4:6], construction="Other", features={"n": ["x", "x"], "same": [1] * 2})
     c = make_case("c", PAIRS[6:7], construction="Bare")
     run = make_run(make_suite(a, b, c), words(2) | {"right3": -0.5})
     found = {mean.over: (mean.n_rows, *mean.accuracy) for mean in build_table([run], ["n", "same"]).means}
-    assert found["n x"] == (2, Fraction(1, 3))  # of 2/3 and 0, not 2 of 5
+    assert found["n x"] == (2, Fraction(1, 3))  # the mean of 2/3 and 0, not 2 of 5
     assert found["n y"] == (1, Fraction(1))
     assert [name for name in found if name.startswith("same")] == []
     table = lines(build_table([run, replace(run, name="again")], "n"))

@@ -1,4 +1,4 @@
-"""Runs on several suites: a block for each suite, below the means of all."""
+"""Runs on several suites: a block for each suite, below the means of all suites."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ WORDS = {"good": {"laugh": -2.0, "swim": -2.0, "smile": -2.0}, "fair": {"laugh":
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two models on two suites, and a third on one of them."""
+    """Run two models on two suites, and a third on one of them."""
     folder = tmp_path_factory.mktemp("suites")
     for name, words in WORDS.items():
         for suite in (SHORT, LONG):
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 
 def mean_of(run):
-    """The mean accuracy over the rows of a run, by numpy from its verdicts: no item is undecidable."""
+    """Return the mean accuracy over the rows of a run, by numpy from its verdicts; no item is undecidable."""
     verdicts = pq.read_table(run / "verdicts.parquet").to_pandas()
     return np.mean([rows["correct"].astype(float).mean() for _, rows in verdicts.groupby("construction")])
 

@@ -1,4 +1,4 @@
-"""A run that is killed at any call that changes the file system, and what it leaves for the next."""
+"""A run that is killed at any call that changes the file system, and the files that it leaves."""
 
 import os
 import tempfile
@@ -25,7 +25,7 @@ from tseval.suites import load_suite
 SUITE = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
 KEY = make_key(SUITE)
 
-# A model of a few units on four items, in shards of three sentences; the cache starts empty each time.
+# A tiny model on four items, in shards of three sentences. The cache is empty at each start.
 PROGRAM = """
     import json, re, sys
     from pathlib import Path
@@ -106,7 +106,7 @@ def test_what_a_kill_leaves_before_the_first_manifest_is_taken_up(tmp_path, left
 
 @pytest.fixture
 def uncleared(tmp_path):
-    """A complete run whose writer was killed before it had cleared up."""
+    """Return a complete run whose writer was killed before it cleaned up."""
     make_run(SUITE, {}, path=tmp_path / "run")
     whole = files_below(tmp_path / "run")
     (tmp_path / "run/parts").mkdir()
@@ -138,7 +138,7 @@ def test_a_reader_removes_nothing_that_tseval_did_not_write(uncleared):
     assert files_below(path) == whole | {"parts": b"", "parts/thesis.tex": b"mine"}
 
 
-@needs_posix  # links
+@needs_posix  # needs links
 def test_files_of_the_same_kind_that_lie_where_parts_do_stay(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.parquet").write_text("mine")
@@ -162,7 +162,7 @@ def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same(tmp_path):
     """
     if os.getuid() != 0:
         pytest.skip("needs root to become another user")
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to other users
+    with tempfile.TemporaryDirectory() as folder:  # other users cannot enter pytest's own folder
         run = Path(folder) / "run"
         make_run(SUITE, {}, path=run)
         (run / "parts").mkdir()
@@ -173,7 +173,7 @@ def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same(tmp_path):
         assert (run / "parts").is_dir()
 
 
-# Directories that tseval named itself, in which a process was killed before the first manifest
+# Run folders with generated names, where a process was killed before the first manifest
 
 BEGUN = "lstm--small--20261025T023000"
 
@@ -220,12 +220,12 @@ def test_a_directory_is_not_named_twice_when_the_clock_repeats_an_hour(tmp_path)
     for moment in (now, now, now, now - timedelta(hours=1)):
         names.append(fresh_directory(tmp_path, KEY, moment))
         names[-1].mkdir()
-    names[0].rmdir()  # a count of those that are there would give the name of the last again
+    names[0].rmdir()  # a count of existing folders would give the last name again
     names.append(fresh_directory(tmp_path, KEY, now))
     assert not names[-1].exists()
 
 
-# A resumed run is published under the digests of an undisturbed one: same bytes, not only same values.
+# A resumed run has the same digests as an undisturbed one: the same bytes, not only the same values.
 @pytest.fixture
 def model():
     torch.manual_seed(0)

@@ -12,7 +12,7 @@ WORDS = ["the", "author", "pilots", "laughs", "laugh", ".", "<eos>", "smile"]
 
 
 class Fixed(nn.Module):
-    """A model that prefers words further down in the list, and hardly looks at the word before."""
+    """A model that prefers later words of its list and almost ignores the word before."""
 
     def __init__(self):
         super().__init__()
@@ -28,7 +28,7 @@ def evaluated(*cases):
 
 
 def test_the_mean_counts_each_row_once_and_each_phenomenon_its_rows():
-    # `laugh` is preferred to `laughs`: the first pair is wrong, the second right.
+    # The model prefers `laugh` to `laughs`: the first pair is wrong, the second correct.
     run = evaluated(
         make_case("a", PAIRS, phenomenon="Agreement", construction="Simple"),
         make_case("b", PAIRS[1:], phenomenon="Agreement", construction="In a PP!"),

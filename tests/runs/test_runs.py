@@ -46,14 +46,14 @@ def message(action, *arguments, **keywords):
 
 
 def interrupt(path, key=KEY, parts=()):
-    """Leave a run as a killed process would."""
+    """Leave a run as a killed process does."""
     with start_run(path, key) as writer:
         for i, scored in enumerate(parts):
             writer.save_part(i, scored if isinstance(scored, Part) else Part(scored, 0))
 
 
 def python(code, *arguments):
-    """Start a piece of Python that can use the tests' small suites."""
+    """Run Python code that can import the tests' small suites."""
     return subprocess.Popen(
         ["python", "-c", textwrap.dedent(code), *map(str, arguments)],
         env=with_forks(os.environ | {"PYTHONPATH": str(TESTS)}),
@@ -63,7 +63,7 @@ def python(code, *arguments):
     )
 
 
-# A run that is written, then read
+# A run is written, then read
 
 
 def test_a_finished_run_reads_back_as_it_was_scored(tmp_path):
@@ -117,7 +117,7 @@ def test_names_do_not_identify_a_run_but_digests_do():
     assert replace(KEY, protocol={"dtype": "float32", "start": None}) != KEY
 
 
-# Places a run cannot go
+# Places where a run cannot be written
 
 
 def test_a_file_and_what_is_below_one_are_no_place_for_a_run(tmp_path):
@@ -146,7 +146,7 @@ def test_a_directory_that_may_not_be_written_is_said_so(tmp_path):
     if os.getuid() != 0:
         pytest.skip("needs root to become another user")
     tmp_path.chmod(0o555)
-    # Other users must reach the folder at all.
+    # Other users need access to the folder itself.
     for folder in (tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)
     process = python(code, tmp_path / "run")
@@ -248,7 +248,7 @@ def test_the_newest_interrupted_run_with_the_key_is_found(tmp_path):
     assert find_interrupted(tmp_path, KEY) == tmp_path / "new"
 
 
-# A disk that fills up
+# A full disk
 
 
 FULL = """
@@ -275,7 +275,7 @@ FULL = """
 
 @pytest.fixture
 def tiny_disk(tmp_path):
-    """A file system of 32 KiB."""
+    """Return a file system of 32 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk]
@@ -307,7 +307,7 @@ def test_no_room_is_one_message_and_saved_parts_stay(tmp_path, request, full, re
         assert writer.load_part(1) is None
 
 
-# A complete run taken up again
+# A complete run that is resumed
 
 
 @pytest.mark.parametrize("name", ["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"])
@@ -340,7 +340,7 @@ def finished(tmp_path):
 
 def rewrite(path, **changes):
     manifest = json.loads((path / "manifest.json").read_text()) | changes
-    # Anyone can seal what they wrote.
+    # Anyone can seal a file that they wrote.
     (path / "manifest.json").write_text(json.dumps(manifest | {"seal": asdict(seal(manifest))}))
 
 
@@ -456,7 +456,7 @@ def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
     assert len(long.name) < 160
 
 
-# What a model says of itself is looked at before anything is scored, not when it cannot be written.
+# A model's description is checked before scoring starts, not at the end when it is written.
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -478,7 +478,7 @@ def test_a_card_that_no_manifest_can_hold_is_refused_before_scoring(tmp_path, ch
     assert not (tmp_path / "run").exists()
 
 
-# Which step of which training a model is: from what it knows of itself, from its revision, from its name.
+# The training step of a model: from the model itself, from its revision, or from its name.
 def card(name, **details):
     return ModelCard(name, "hf", "a" * 64, {}, details)
 
@@ -487,7 +487,7 @@ def card(name, **details):
     ("name", "step", "training"),
     [
         ("drnn-step1000", 1000, "drnn"),
-        ("checkpoint-500", 500, "hf"),  # the kind, where no folder is known either
+        ("checkpoint-500", 500, "hf"),  # the kind of model, if the folder has no name either
         ("mine-step_100-epoch2", 100, "mine"),
         ("gpt2.ckpt-20k", 20_000, "gpt2"),
         ("EleutherAI/pythia-70m@step143000", 143_000, "EleutherAI/pythia-70m"),

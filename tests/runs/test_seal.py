@@ -1,4 +1,4 @@
-"""A manifest is not believed: every edit is found, and named as far as it can be."""
+"""A manifest is not trusted: every edit is detected, and named as far as possible."""
 
 import json
 from copy import deepcopy
@@ -32,7 +32,7 @@ def write(path, manifest):
 
 
 def edits(manifest):
-    """Every manifest in which one value was changed, and where."""
+    """Return every manifest with one changed value, and the place of the change."""
     made = []
     for where in leaves(manifest):
         if where[0] != "format":
@@ -57,7 +57,7 @@ def with_change(manifest, field, value):
 
 
 def refusals(path):
-    """What each reader says; all refuse."""
+    """Return the message of the readers, which must all refuse with the same text."""
     with pytest.raises(RunError) as reading:
         read_run(path)
     with pytest.raises(RunError) as resuming:
@@ -89,7 +89,7 @@ def test_every_edit_of_a_manifest_is_refused(path):
         write(path, changed)
         with pytest.raises(RunError) as caught:
             read_run(path)
-        if where[0] not in {"status", "seal"}:  # another status is that of an interrupted run
+        if where[0] not in {"status", "seal"}:  # other statuses belong to interrupted runs
             assert str(where[0]) in str(caught.value)
 
 
@@ -115,7 +115,7 @@ def test_a_field_that_is_added_and_an_edited_seal_are_named(path):
     assert "was edited: the value of the key `seal` is not what tseval wrote" in refusals(path)
 
 
-# Where a seal was computed anew, or there is none, what follows from other fields must still do so.
+# Without a seal, or with a recomputed one, fields that follow from other fields must still agree.
 
 
 @pytest.mark.parametrize("sealed", [True, False])
@@ -194,7 +194,7 @@ def test_a_complete_manifest_that_is_nested_deeply_is_one_message(path):
 
 @pytest.fixture
 def begun(tmp_path):
-    """The directory of a run that was stopped after its first part."""
+    """Return the directory of a run that was stopped after its first part."""
     with start_run(tmp_path / "begun", make_key(SUITE)) as writer:
         writer.save_part(0, Part(score(SUITE, {"b": -0.5}), 0))
     return tmp_path / "begun"

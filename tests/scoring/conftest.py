@@ -9,7 +9,7 @@ from tseval.models.network import LanguageModel, Sizes
 
 @pytest.fixture
 def make_model():
-    """Make a native model with random weights over a vocabulary."""
+    """Return a function that makes a native model with random weights over a vocabulary."""
 
     def make(words, arch="lstm", *, lowercase=False, spread=1.0, **sizes):
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""The engine against sentence-by-sentence scoring with the model's own forward pass."""
+"""The engine against scoring sentence by sentence with the model's own forward pass."""
 
 import random
 import textwrap
@@ -32,7 +32,7 @@ def sentences(n, words=WORDS, seed=0):
 
 
 def one_by_one(native, sentence):
-    """Log-probability of each word, as LM_syneval computes it: one sentence, zero state, `<eos>` first."""
+    """Return each word's log-probability as in LM_syneval: one sentence, zero state, `<eos>` first."""
     ids = [native.vocabulary.ids().get(word, 1) for word in ["<eos>", *sentence.split()]]
     model = native.model
     with torch.inference_mode():
@@ -63,7 +63,7 @@ def test_the_budget_for_states_bounds_the_rows_and_changes_no_score(make_model, 
     native.advance = lambda state, tokens: widest.append(len(tokens)) or advance(state, tokens)
     np.testing.assert_allclose(frugal.score(sentences(500))["logprob"].to_numpy(), expected, atol=1e-5)
     assert max(widest) <= 10
-    # A prefix that straddles a cut is computed again, nothing else is.
+    # Only a prefix on both sides of a cut is computed again.
     assert whole.n_contexts < frugal.n_contexts < 4 * whole.n_contexts
 
 
@@ -97,7 +97,7 @@ def test_a_sentence_without_words_is_refused(make_model):
 
 
 class Lengths:
-    """An opaque model with a closed form: a word of n letters has probability exp(-n)."""
+    """A sentence model with a closed form: a word of n letters has probability exp(-n)."""
 
     def __init__(self, fits=10**9):
         self.card = ModelCard("lengths", "test", "0", {}, {})
@@ -147,7 +147,7 @@ def test_an_opaque_model_can_report_unknown_words():
 @pytest.mark.slow
 @needs_linux
 def test_the_cpu_allocator_running_dry_is_survived():
-    # A real limit on address space, in a process of its own: the states of all sentences at once do not fit.
+    # A real limit on address space, in a separate process: the states of all sentences together do not fit.
     program = textwrap.dedent("""
         import resource, pyarrow as pa, torch
         from tseval.adapters.native import NativeModel
@@ -178,9 +178,9 @@ def test_the_cpu_allocator_running_dry_is_survived():
     assert n_warnings >= 1
 
 
-# The engine with models that score tokens themselves, against a closed form.
+# Models that score tokens themselves, against a closed form.
 class Letters:
-    """Every letter is a piece; letter number k of a sentence has log-probability -k."""
+    """A model whose pieces are letters; letter number k of a sentence has log-probability -k."""
 
     def __init__(self, fits=10**9):
         self.card = ModelCard("letters", "test", "0", {}, {})
@@ -238,7 +238,7 @@ def test_other_errors_of_a_model_are_not_taken_for_lack_of_memory():
 
 
 class Closed(Letters):
-    """Adds 0.5 to every word, but for what a test puts in its place."""
+    """A model that adds 0.5 to every word, unless a test sets another result."""
 
     given = None
 
@@ -285,12 +285,12 @@ def test_what_is_no_correction_is_one_message(given, message):
         score_all(scorer_for(model, words=True), pa.array(["a b"]))
 
 
-# Models behind a wall: one number for a sentence is enough for verdicts, and no more is invented.
+# Models that give one number for a sentence: enough for verdicts, and tseval invents no other numbers.
 SENTENCES = ["the author laughs .", "the authors near the guard laugh .", "the guard laughs ."]
 
 
 class Totals:
-    """A model behind a wall with a closed form: a sentence of n letters has probability exp(-n)."""
+    """A model with only sentence totals: a sentence of n letters has probability exp(-n)."""
 
     def __init__(self):
         self.card = ModelCard("totals", "test", "0", {}, {})
@@ -307,7 +307,7 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
     run = tseval.evaluate(model, suite)
     sentences = [sentence for call in model.calls for sentence in call]
     assert len(sentences) == len(set(sentences)) > 100
-    # A verb in the plural is shorter: a longer better sentence loses.
+    # Plural verbs are shorter, so a longer good sentence loses.
     row: Any
     for row in run.verdicts.itertuples():
         assert row.correct == (row.better_score > row.worse_score)
@@ -347,7 +347,7 @@ def test_what_is_no_answer_of_a_model_is_one_message(monkeypatch, model, answers
         scorer_for(model).score(pa.array(texts))
 
 
-# Questions after prefixes against the model's own forward pass, string by string.
+# Questions after prefixes, against the model's own forward pass, string by string.
 WORDS_OF_ASKING = ["a", "b", "c", "d", "e"]
 STRINGS = pa.array(sorted(["a b a c <eos>", "a b a a <eos>", "a b <eos>", "<eos>", "c c c c c c d <eos>"]))
 SIGNS = np.array([[1, -1, -1, 0], [0, 1, 1, -1], [-1, -1, 1, 1]], dtype=np.int8)
@@ -355,7 +355,7 @@ ALTERNATIVES = ("a", "b", "d", "<eos>")
 
 
 def asked_after(prefix):
-    """Any rule that looks at the prefix alone; after some prefixes nothing is asked."""
+    """Choose a question by the prefix alone; after some prefixes there is none (-1)."""
     return (len(prefix) * 7 + prefix.count("a")) % 4 - 1
 
 
@@ -368,7 +368,7 @@ def ask_all(native, share=None, strings=STRINGS):
 
 
 def next_words(native, prefix):
-    """Probability of every next word, from one plain forward pass."""
+    """Return the probability of every next word, from one plain forward pass."""
     ids = native.vocabulary.ids()
     tokens = torch.tensor([ids[word] for word in ["<eos>", *prefix]])[:, None]
     with torch.inference_mode():
@@ -415,7 +415,7 @@ def test_small_blocks_and_little_memory_change_no_answer(make_model, monkeypatch
 
 
 def test_a_share_of_exactly_the_least_is_not_more():
-    # Four to one: the right symbol has 0.8 of both.
+    # With four to one, the correct symbol has exactly 0.8 of both.
     asked = Asks(("x", "y"), np.array([[1, -1]], dtype=np.int8), 0.8)
     right, wrong = asked.compare(np.zeros(3, dtype=np.int64), np.log([[0.4, 0.1], [0.41, 0.1], [0.39, 0.1]]))
     assert list(right > wrong) == [False, True, False]

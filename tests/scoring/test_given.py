@@ -1,4 +1,4 @@
-"""Adapters that give something other than log-probabilities: one message, before anything is saved."""
+"""Adapters that do not return log-probabilities: one message, before anything is saved."""
 
 import math
 
@@ -18,7 +18,7 @@ LONG = " ".join(["word"] * 9_000)
 
 
 class Words:
-    """A sentence model; gives for one sentence what it is told to, and -1.0 for all other words."""
+    """A sentence model that returns a chosen result for one sentence, and -1.0 for all other words."""
 
     card = CARD
 
@@ -40,7 +40,7 @@ class Totals:
 
 
 class Tokens:
-    """A token model, every word one token; what it gives is told."""
+    """A token model with one token for each word, which returns a chosen result."""
 
     card = CARD
     warnings = ()
@@ -75,7 +75,7 @@ class Recurrent(Tokens):
 
 
 def refused(model, path, good=GOOD, bad=BAD):
-    """Run a model on two sentences, and give the message; nothing is saved by then."""
+    """Run a model on two sentences and return the message; check that no table was saved."""
     suite = make_suite(make_case("one", [(good.removesuffix(" ."), bad.removesuffix(" ."))]))
     with pytest.raises(ModelError) as error:
         tseval.evaluate(model, suite, out=path / "run")

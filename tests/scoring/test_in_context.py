@@ -1,4 +1,4 @@
-"""Sentences in context against plain passes over context and sentence, without tseval's own code."""
+"""Sentences in context against plain passes over context and sentence, without tseval's code."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ FEW = replace(
 
 
 def parts_of(run, suite):
-    """Give each sentence with the sentences before it, and what tseval says of it."""
+    """Yield each sentence with the sentences before it and tseval's row for it."""
     for row in run.load_sentences().to_pylist():
         number, _, text = row["sentence"].partition(IN_CONTEXT)
         yield suite.context.texts[int(number)], text, row
@@ -59,7 +59,7 @@ def after(request, suite=SUITE):
 
 
 def ids_of(texts, known):
-    """Give the ids of sentences, with the start symbol before each and behind the last."""
+    """Return the ids of sentences, with the start symbol before the first and after each."""
     tokens = [known["<eos>"]]
     for text in texts:
         tokens += [*(known.get(word, known["<unk>"]) for word in text.split()), known["<eos>"]]
@@ -114,7 +114,7 @@ def test_the_bundled_lstm_in_context_scores_as_torchs_own_lstm():
 
 
 def test_contexts_that_share_a_beginning_or_differ_in_length_are_read_apart(tmp_path):
-    """Texts of other numbers of tokens are read side by side: a wrong row would take another's state."""
+    """Contexts of different lengths share a batch: a wrong row would use another context's state."""
     text = tmp_path / "text.txt"
     text.write_text(
         "the pilot near the guard .\nthe nobody knows this word here .\nthe farmer .\nthe .\n" * 3
@@ -157,7 +157,7 @@ def saved(tmp_path_factory):
     "kind", ["gpt2", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])]
 )
 def test_a_transformer_in_context_scores_as_its_own_forward_pass(saved, kind, bos):
-    """`bloom` counts places in a row; `mamba` keeps something else of a text than keys and values."""
+    """`bloom` counts positions in a row; `mamba` does not store a text as keys and values."""
     model: Any = open_model(f"hf:{saved(kind)}", {"bos": bos})
     suite = after(ContextRequest("other", 4, 0, 1), FEW)
     run = tseval.evaluate(model, suite)
@@ -189,14 +189,14 @@ def test_a_transformer_reads_a_text_once(saved):
         reads.append((rows, width, None if past is None else past.get_seq_length()))
 
     hook = model.model.base_model.register_forward_pre_hook(note, with_kwargs=True)
-    tseval.evaluate(model, suite)  # the way of scoring is checked first, with made-up sentences
+    tseval.evaluate(model, suite)  # the scoring method is checked first, on made-up sentences
     reads.clear()
     run = tseval.evaluate(model, suite)
     hook.remove()
     write = LANGUAGES["english"].write
     texts = {row["sentence"].partition(IN_CONTEXT)[0]: before for before, _, row in parts_of(run, suite)}
     written = [" ".join(write(sentence)[0] for sentence in text) for text in texts.values()]
-    # The last token of a text is read with the sentences, the start symbol with the text.
+    # The last token of a context is read with the sentences, and the start symbol with the context.
     n_read = [len(model.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in written]
     alone = [width for rows, width, n_before in reads if n_before == 0]
     assert sorted(alone) == sorted(n_read)
@@ -242,7 +242,7 @@ def test_a_module_of_torch_in_context_scores_as_one_call_of_it(kind):
 
 
 class Lengths:
-    """Gives each word minus the number of words before it, so that a lost or doubled word shows."""
+    """A model that gives each word minus the number of words before it: lost or doubled words show."""
 
     card = ModelCard("lengths", "function", "0", {}, {})
 
@@ -258,7 +258,7 @@ def test_a_model_of_sentences_is_given_the_text_before_each():
 
 
 class Goes(Lengths):
-    """Reads a text itself: its words count as those of the sentence do."""
+    """A model that reads contexts itself: their words count like those of the sentence."""
 
     def __init__(self, n_before=0):
         self.n_before = n_before
@@ -320,7 +320,7 @@ def test_means_and_single_words_count_the_words_of_the_sentence_alone():
 
 
 class Stops(Lengths):
-    """Stops after a number of calls, as if the user had pressed Ctrl-C."""
+    """A model that stops after a number of calls, as if the user had pressed Ctrl-C."""
 
     def __init__(self, n_calls):
         self.left = n_calls

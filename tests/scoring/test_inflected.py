@@ -1,4 +1,4 @@
-"""Forms of all verbs after contexts, against plain torch: every number by the model's own forward pass."""
+"""All verb forms after contexts, against plain torch: every number by the model's own forward pass."""
 
 from functools import cache
 from typing import Any
@@ -96,13 +96,13 @@ def run(tmp_path_factory, lexicon):
 
 @torch.inference_mode()
 def plain_logprobs(contexts):
-    """Log-probabilities of the whole vocabulary after contexts, word by word, in float64 sums."""
+    """Return log-probabilities of the whole vocabulary after contexts, word by word, with float64 sums."""
     checkpoint = load_checkpoint(bundled_checkpoints()["lstm"])
     model, ids = checkpoint.model.double(), checkpoint.vocabulary.ids()
     tables = {}
 
     @cache
-    def behind(*words):  # contexts begin alike
+    def behind(*words):  # contexts begin with the same words
         if not words:
             return None, tuple(tensor.double() for tensor in model.initial_state(1))
         return model(torch.tensor([[ids.get(words[-1], ids["<unk>"])]]), behind(*words[:-1])[1])
@@ -122,7 +122,7 @@ def test_ew_and_mw_of_the_bundled_lstm_are_those_of_plain_torch(run, lexicon):
     assert len(pairs) >= 40
     tables, ids = plain_logprobs(contexts)
     known = [pair for pair in pairs if all(form in ids for form in pair)]
-    assert len(pairs) > len(known) >= 40  # verbs that the model does not know are left out, and counted
+    assert len(pairs) > len(known) >= 40  # verbs that the model does not know are left out and counted
     assert set(verdicts["n_lemmas"]) == {len(known)}
     forms = dict.fromkeys(form for pair in pairs for form in pair)
     stored = dict(zip(run.sentences["sentence"], run.sentences["forms"], strict=True))
@@ -153,7 +153,7 @@ def test_mass_before_a_form_is_the_sum_of_what_is_more_probable(run, lexicon):
             if form in ids:
                 own = probabilities[ids[form]]
                 expected = probabilities[probabilities > own].sum()
-                assert value == pytest.approx(expected, abs=2e-6 + own)  # one more or less may be as probable
+                assert value == pytest.approx(expected, abs=2e-6 + own)  # two forms at the cut may be equal
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_the_published_verb_is_that_of_the_score_critical(run, tmp_path):
 
 
 class ByWords:
-    """The bundled LSTM, which gives log-probabilities of single words only."""
+    """The bundled LSTM with only the methods for log-probabilities of single words."""
 
     def __init__(self, model):
         self.model, self.card, self.row_bytes = model, model.card, model.row_bytes
@@ -205,7 +205,7 @@ class ByWords:
 
 
 class ByContext(ByWords):
-    """The same, which also gives its whole vocabulary before each word of one sentence."""
+    """The same model, which also gives its whole vocabulary before each word of one sentence."""
 
     def next_logprobs(self, tokens):
         return self.model.next_logprobs(tokens)
@@ -216,7 +216,7 @@ class ByContext(ByWords):
 
 @pytest.mark.slow
 def test_models_without_a_pass_for_many_contexts_give_the_same_numbers():
-    """By `next_logprobs`, context by context; and by words alone, as the last words of sentences."""
+    """One uses `next_logprobs`, context by context; the other scores the forms as last words of sentences."""
     contexts = pa.array(["the author", "the author near the guards", "the pilots"])
     pairs = (("laughs", "laugh"), ("is", "are"), ("zzorbs", "zzorb"))
     asked = AskedForms(tuple(form for pair in pairs for form in pair), pairs)

@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 @cache
 def tokens_of(folder, text, first):
-    """The ids of a sentence and the log-probability of each; without a start the first has none."""
+    """Return a sentence's ids and log-probabilities; without a start token, the first id has none."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -57,7 +57,7 @@ def tokens_of(folder, text, first):
 
 
 def reference(by, ids, logprobs):
-    """The acceptability measures of both scripts, as their papers print them."""
+    """Compute the acceptability measures of both scripts, as printed in their papers."""
     total, n = math.fsum(logprobs), len(ids)
     if by == "penlp":
         return total / ((5 + n) ** 0.8 / (5 + 1) ** 0.8)

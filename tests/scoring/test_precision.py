@@ -1,4 +1,4 @@
-"""Numbers are those of the weights' own type, whatever settings of torch surround a call."""
+"""Numbers have the precision of the weights' own type, whatever torch settings are active."""
 
 from contextlib import contextmanager
 from functools import cache
@@ -57,7 +57,7 @@ def llama():
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Models of every way of computing, from files and in memory."""
+    """Open models of every way of computing, from files and in memory."""
     folder = tmp_path_factory.mktemp("models")
     save_causal(folder / "llama", "llama")
     save_masked(folder / "bert")
@@ -74,7 +74,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(models):
-    """What each model gives where nothing surrounds it."""
+    """Return the numbers of each model without other settings."""
 
     @cache
     def of(name):
@@ -100,7 +100,7 @@ def test_a_callback_within_mixed_precision_gets_the_numbers_of_the_weights():
     expected = scores(tseval.evaluate((model, tokenizer), SUITE))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert scores(evaluate_during(as_causal(model, tokenizer, "mine"), SUITE, None, 0)) == expected
-        assert torch.is_autocast_enabled("cpu")  # the training goes on as it was
+        assert torch.is_autocast_enabled("cpu")  # the training keeps its setting
 
 
 def test_settings_of_torch_are_afterwards_as_they_were(models):

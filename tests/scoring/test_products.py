@@ -1,4 +1,4 @@
-"""Products of inference: the same numbers as torch's own, by another library."""
+"""Products of inference: the same numbers as torch's own, from another library."""
 
 import pytest
 import torch
@@ -44,7 +44,7 @@ def test_gradients_flow_where_they_are_recorded():
 
 
 class Quantised(torch.Tensor):
-    """Weights that multiply in a way of their own, as those of quantised models do."""
+    """Weights with their own multiplication, as in quantised models."""
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

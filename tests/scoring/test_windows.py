@@ -1,4 +1,4 @@
-"""Texts in windows, what a model expects next, and lengths of texts: held to plain torch and transformers."""
+"""Texts in windows, predictions of the next word, and text lengths, against plain torch and transformers."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from tseval.errors import ModelError, SuiteError
 from tseval.questions.normalisation import Normalised
 from tseval.scoring.surprisal import next_tokens, surprisals, word_surprisals
 
-LONG = " ".join(TEXT * 4)  # some 150 pieces; the models read 64
+LONG = " ".join(TEXT * 4)  # about 150 pieces; the models read 64
 WORDS = ["<eos>", "<unk>", *sorted({word for text in TEXT for word in text.split()})]
 
 
@@ -43,7 +43,7 @@ def plain(folder):
 
 
 def strided(rows, ids, window, stride):
-    """As transformers' documentation has it: each token once, in the first window that holds it."""
+    """Score as in transformers' documentation: each token one time, in the first window that contains it."""
     found, done = [], 1
     for begin in range(0, len(ids), stride):
         end = min(begin + window, len(ids))

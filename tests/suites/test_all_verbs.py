@@ -1,4 +1,4 @@
-"""`SUITE:inflection`: which contexts, which verbs, which form is right; and what is refused."""
+"""`SUITE:inflection`: its contexts, its verbs, the correct form, and refused suites."""
 
 import json
 
@@ -49,7 +49,7 @@ def test_every_suite_of_clams_has_verbs_with_a_number(language, tmp_path):
 
 
 def test_data_that_name_no_number_have_that_of_their_verb(tmp_path):
-    """BLiMP's paradigms of agreement name none."""
+    """BLiMP's agreement paradigms have no number column."""
     path = write_lines(tmp_path / "pairs.jsonl", PAIRS)
     suite = load_suite(f"{path}:inflection")
     (case,) = suite.cases
@@ -70,7 +70,7 @@ def test_forms_of_two_tenses_unknown_verbs_and_attached_marks_have_a_number(tmp_
     ]
     suite = load_suite(f"{write_lines(tmp_path / 'pairs.jsonl', rows)}:inflection")
     (case,) = suite.cases
-    # Modals say nothing about number.
+    # Modals do not show a number.
     assert case.features["number"].to_pylist() == ["sing", "plur", "sing", *["plur"] * 4, "sing", "plur", ""]
     assert case.features["right"].to_pylist()[7:] == ["zzorbs", "blick", "could"]
     assert any("1 item of 10 undecidable" in note for note in suite.notes)
@@ -127,7 +127,7 @@ def test_the_bundled_list_has_more_than_1500_english_verbs_in_two_forms():
     assert len(pairs) == len(verbs)
     assert {("is", "are"), ("has", "have"), ("does", "do"), ("laughs", "laugh"), ("flies", "fly")} <= pairs
     assert all(verb.sing != verb.plur and verb.count > 0 for verb in verbs)
-    # A form that is right after both numbers says nothing: modals, and forms that are also past tenses.
+    # A form that is correct after both numbers shows nothing: modals, and forms that are also past tenses.
     bases = {verb.plur for verb in verbs}
     assert not bases & {"can", "will", "may", "put", "set", "read", "saw", "found", "felt", "left"}
 

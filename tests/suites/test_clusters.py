@@ -1,4 +1,4 @@
-"""What items share where they come from files: what the sets say themselves, and `cluster_by`."""
+"""Shared properties of items from files: those of the sets themselves, and `cluster_by`."""
 
 import pytest
 from small import write_file, write_lines
@@ -36,7 +36,7 @@ def test_examples_from_treebanks_share_sentences_and_verbs():
     (case,) = load_suite(AGREEMENT, cases="test").cases
     found = entries(case)
     assert list(found) == ["sentence", "verb"]
-    # One name for one sentence, another for another.
+    # Equal sentences have equal names, and different sentences have different names.
     names = {(row["sentence"], name) for row, name in zip(rows, found["sentence"], strict=True)}
     assert len(names) == len(dict(names)) == len({name for _, name in names}) < len(rows)
     for row, verb in zip(rows, found["verb"], strict=True):

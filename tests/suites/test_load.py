@@ -122,7 +122,7 @@ def test_the_cache_is_what_is_read(folder):
     load_suite(folder / "two.jinja")
     by_size = sorted(cache_folder().iterdir(), key=lambda file: file.stat().st_size)
     assert len(by_size) == 2
-    # One suite's cache under the other's key: only a cache that is used can be taken in by it.
+    # Store one suite's cache under the key of the other: only code that uses the cache reads wrong items.
     shutil.copy(by_size[0], by_size[1])
     assert load_suite(folder).name == "two"
 
@@ -216,7 +216,7 @@ def test_whoever_verifies_expands_again_and_each_suite_once(folder):
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path, monkeypatch):
-    # A file where the cache folder should be: nothing can be written below it, even by root.
+    # A file instead of the cache folder: nothing can be written below it, even by root.
     (tmp_path / "blocked").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "blocked"))
     assert load_suite(folder).n_items == 4

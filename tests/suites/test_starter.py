@@ -1,4 +1,4 @@
-"""`tseval new --language`: each example is a suite that lint finds nothing in, with the right sentences."""
+"""`tseval new --language`: each example is a suite without lint findings and with correct sentences."""
 
 import unicodedata
 
@@ -8,12 +8,12 @@ from in_process import call, refuse
 from tseval.suites import load_suite, writing_of
 from tseval.suites.starter import starter_language, starter_languages
 
-# Worked out by hand from the lexicons: (items, place of an item, right sentence, wrong sentence), as people
-# write them.
+# Made by hand from the lexicons: (items, number of an item, right sentence, wrong sentence), in ordinary
+# spelling.
 EXPECTED = {
     "arabic": [
         (32, 0, "صديق الطبيب يعمل.", "صديق الطبيب يعملون."),
-        # The last: plural of the second head, plural of the second genitive, second verb.
+        # The last item: plural of the second head, plural of the second genitive, second verb.
         (32, 31, "زملاء المترجمين يضحكون.", "زملاء المترجمين يضحك."),
         (32, 2, "صديق الأطباء يعمل.", "صديق الأطباء يعملون."),
     ],
@@ -70,9 +70,9 @@ def test_a_new_suite_in_a_language_lints_clean_and_has_the_sentences_of_its_comm
         assert [written.sentences[label].to_pylist()[place] for label in case.labels] == pair
 
     text = (tmp_path / "mine/mine.jinja").read_text("utf-8")
-    for part in ("# Contrast:", "# Source:", "wrong"):  # the author reads what is right, and by whom
+    for part in ("# Contrast:", "# Source:", "wrong"):  # the author reads which form is right, and the source
         assert part in text
-    for file in (tmp_path / "mine").iterdir():  # typed as people type it
+    for file in (tmp_path / "mine").iterdir():  # only characters that people can type
         assert unicodedata.is_normalized("NFC", file.read_text("utf-8"))
 
 

@@ -139,7 +139,7 @@ def test_a_view_that_a_suite_cannot_give_says_why(spec, options, message):
 
 @pytest.mark.slow
 def test_the_number_is_that_of_the_noun_which_the_form_of_the_verb_depends_on():
-    """The oracle is the verb: of the published items' pairs of forms the one in -s is singular."""
+    """The oracle is the verb: in the pairs of forms of the published items, the form in -s is singular."""
     suite, plain = (load_suite(f"marvin_linzen{view}", sample=150) for view in (":number", ""))
     assert len(suite.cases) == 18
     by_name = {case.name: case for case in plain.cases}
@@ -158,7 +158,7 @@ def test_the_number_is_that_of_the_noun_which_the_form_of_the_verb_depends_on():
 
 
 def test_where_two_nouns_could_choose_the_form_more_items_tell(tmp_path):
-    """Of two items either noun may be the one; a third in which the other one differs tells."""
+    """In two items, either noun may decide; a third item, in which the other noun differs, shows which."""
     rows = [
         ("the author near the guards", "laughs", "laugh", "sing", "plur", "sing"),
         ("the authors near the guard", "laugh", "laughs", "plur", "sing", "sing"),
@@ -185,7 +185,7 @@ def test_both_sentences_of_a_pair_are_judged(pairs):
     assert case.index.to_pylist() == [0, 0, 1, 1]
     assert case.features["shown"].to_pylist() == ["grammatical", "ungrammatical"] * 2
     assert set(sentences(one)) < set(sentences(both))
-    # The two questions about a pair are no independent draws.
+    # The two questions about a pair are not independent.
     assert case.entries["item"].to_pylist() == ["0", "0", "1", "1"]
 
 
@@ -219,7 +219,7 @@ def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):
         load_suite(f"{path}:number")
 
 
-# Tables with a header: what separates their columns, what stands in quotes, and which line is wrong.
+# Tables with a header: their separator, their quotes, and the line number of an error.
 CELLS = [
     ["good", "bad", "note"], ['so-called "authors" laugh', "a, b; c", "x"], ["zwei\nZeilen", "b", ""],
     ["הילדים צוחקים", "e\u0301le\u0300ves", "格助詞"],
@@ -241,7 +241,7 @@ def test_the_header_of_a_csv_says_what_separates_its_columns(tmp_path, delimiter
     (tmp_path / name).write_bytes(gzip.compress(content, mtime=0) if name.endswith("gz") else content)
     assert read(tmp_path / name) == CELLS
     places = [place.rpartition(":")[2] for place, _ in open_table(tmp_path / name)[2]]
-    assert places == ["2", "3", "5"]  # a row begins where its first line does
+    assert places == ["2", "3", "5"]  # a row begins on its first line
 
 
 @pytest.mark.parametrize(("ending", "separator"), [("tsv", "\t"), ("csv", ","), ("csv", ";"), ("csv", "\t")])
@@ -251,7 +251,7 @@ def test_what_pandas_writes_is_what_it_reads(tmp_path, ending, separator, index)
     path = tmp_path / f"t.{ending}"
     written.to_csv(path, sep=separator, index=index)
     names, *rows = read(path)
-    assert names == ["sen", "n"]  # an index has no name, and is left out
+    assert names == ["sen", "n"]  # an index has no name and is left out
     assert rows == pd.read_csv(path, sep=separator, keep_default_na=False)[["sen", "n"]].to_numpy().tolist()
     assert rows == written.to_numpy().tolist()
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of processes on this machine: it loses a node, then it goes away, then there is a new one."""
+"""A Ray cluster of processes on this machine: it loses a node, disappears, and is replaced by a new one."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from tseval.runs import runs_below
 pytest.importorskip("ray")
 pytestmark = [needs_posix, pytest.mark.slowest]
 
-# Ray's own: how long a driver waits for a head that is gone, instead of a minute; no token between its parts.
+# Ray's own settings: how long a driver waits for a lost head (default: a minute); no token between processes.
 SETTINGS = {"RAY_gcs_rpc_server_reconnect_timeout_s": "2", "RAY_AUTH_MODE": "disabled"}
 RAY = [Path(sys.executable).with_name("ray"), "start", "--block", "--disable-usage-stats"]
 
@@ -34,7 +34,7 @@ def sweeps(tmp_path):
 
 @contextmanager
 def node(sweeps, cores, *place):
-    """Start a node, all of whose processes are of one group; workers have its environment."""
+    """Start a node whose processes are one group; its workers inherit its environment."""
     room = ["--num-cpus", cores, "--object-store-memory", 80 * 2**20]
     log = sweeps.place / f"node-{time.monotonic_ns()}.log"
     with log.open("w") as said:
@@ -53,14 +53,14 @@ def node(sweeps, cores, *place):
 
 
 def kill(started):
-    """Kill a node with all its processes, as if its machine had lost its power."""
+    """Kill a node with all its processes, like a power failure."""
     if started.returncode is None:
         os.killpg(started.pid, signal.SIGKILL)
         started.wait()
 
 
 def until(process, holds):
-    """Wait until something holds, while a process goes on."""
+    """Wait until a condition holds, while a process runs."""
     while not holds():
         assert process.poll() is None, "it ended"
         time.sleep(0.02)

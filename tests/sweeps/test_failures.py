@@ -1,4 +1,4 @@
-"""What goes wrong in a sweep: the others finish, what failed is named, the same command goes on."""
+"""Failures in a sweep: the other runs finish, failed ones are named, and the same command continues."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tseval.runs import read_run
 from tseval.sweeps.units import Records, SweepPlan, UnitRecord, WorkerTask, plan_units
 from tseval.sweeps.worker import DEATHS, UnitScorer, Worker
 
-pytestmark = needs_posix  # kills, and messages that hold paths
+pytestmark = needs_posix  # kills, and messages with paths
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def planned(out="out", models=("ckpt/step*.pt",), suites=("./one", "./two")):
 
 
 def work(units, place, number=0, of=1):
-    """Be a worker, who speaks to the files that are open as 1 and 2."""
+    """Act as a worker, which writes to the files that are open as 1 and 2."""
     task = WorkerTask(tuple(units), ".", str(place.folder), str(place.logs))
     with (
         open(1, "w", closefd=False) as out, redirect_stdout(out),
@@ -106,7 +106,7 @@ def test_models_and_suites_that_change_while_a_worker_goes_on_are_read_anew(swee
 def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweeps):
     units, place = planned(suites=("./two",))
     place.write(units[0], UnitRecord("scoring", done=6, of=10, deaths=DEATHS))
-    place.write(units[1], UnitRecord("scoring", deaths=DEATHS, parts=1))  # parts were saved or lost since
+    place.write(units[1], UnitRecord("scoring", deaths=DEATHS, parts=1))  # parts changed since then
     work(units, place)
     first, *others = (place.read(unit) for unit in units)
     assert first.stage == "failed"
@@ -203,7 +203,7 @@ def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(
     assert len(sweeps.saved()) == 4 * 4
 
 
-# A queue that keeps the script, and says of its jobs that they failed.
+# A queue that keeps the script and reports its jobs as failed.
 QUEUE = {
     "sbatch": '#!/bin/sh\ncp "$1" "$QUEUED"\necho "Submitted batch job 77"\n',
     "srun": "#!/bin/sh\n",
@@ -218,7 +218,7 @@ def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypa
         (sweeps.place / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{sweeps.place / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("QUEUED", str(sweeps.place / "queued.sh"))
-    monkeypatch.setattr(SlurmJob.watcher, "_delay_s", 0.1)  # between questions to the queue
+    monkeypatch.setattr(SlurmJob.watcher, "_delay_s", 0.1)  # between requests to the queue
     plan = json.loads(Path("plan.yaml").read_text())
     plan["slurm"] = {"timeout_min": 90, "slurm_partition": "gpu", "gpus_per_node": 1, "cpus_per_task": 4}
     Path("plan.yaml").write_text(json.dumps(plan))

@@ -1,4 +1,4 @@
-"""A sweep in a folder with a Python file of every name that is imported: none of them is executed."""
+"""A sweep in a folder with a Python file for every imported module's name: none of these files runs."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ HOSTILE = "with open({mark!r}, 'a') as file:\n    file.write(__name__ + '\\n')\n
 
 @cache
 def names():
-    """Name every module that could be imported here."""
+    """Return the names of all modules that could be imported here."""
     found = {*sys.stdlib_module_names, *packages_distributions(), "tseval", "sitecustomize", "usercustomize"}
     return sorted(name for name in found if name.isidentifier())
 

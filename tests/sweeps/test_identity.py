@@ -1,4 +1,4 @@
-"""The same bytes whatever the engine, the number of workers and the kills; nothing saved is scored twice.
+"""Results have the same bytes for all engines, numbers of workers and kills; nothing saved is repeated.
 
 `TSEVAL_SWEEPS=all` tries every engine with 1, 2 and 7 workers, each with and without kills.
 """
@@ -24,7 +24,7 @@ CHOSEN = ALL if os.environ.get("TSEVAL_SWEEPS") == "all" else SOME
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """What `tseval run` gives, one run after the other, and the folder of it all."""
+    """Return the results of `tseval run`, one run after the other, and their folder."""
     sweeps = Sweeps(tmp_path_factory.mktemp("sweeps"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "SHARD", 3)

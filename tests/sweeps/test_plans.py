@@ -1,4 +1,4 @@
-"""Plans of sweeps: what they stand for, and what is refused before anything is begun."""
+"""Plans of sweeps: the runs that they describe, and plans that are refused before anything starts."""
 
 import json
 import time
@@ -13,12 +13,12 @@ from tseval.sweeps.units import SweepPlan, expand_braces, plan_units, read_plan
 
 
 def sweep(*arguments, cwd):
-    """Do what `tseval sweep ARGUMENTS` does, in a fork, whose workers are forks."""
+    """Run `tseval sweep ARGUMENTS` in a fork, whose workers are forks too."""
     return run_process(["tseval", "sweep", *arguments], cwd=cwd)
 
 
 def planned(*models, suites=("marvin_linzen",)):
-    """Give directory, model and arguments of every unit."""
+    """Return directory, model and arguments of every unit."""
     units = plan_units(SweepPlan(models, tuple(suites), out="out"))
     return [(Path(unit.run).name, unit.model, unit.arguments) for unit in units]
 

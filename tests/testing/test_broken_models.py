@@ -1,4 +1,4 @@
-"""Models that are broken on purpose: the kit catches each by the property that it breaks."""
+"""Models that are broken on purpose: the kit detects each by the property that it breaks."""
 
 import math
 import random
@@ -39,7 +39,7 @@ class Raising(Sound):
 
 
 class ByLongest(Sound):
-    """As a padded model without a mask: the longest sentence of the batch shows in all others."""
+    """A padded model without a mask: the longest sentence of a batch changes all others."""
 
     def word_logprobs(self, sentences):
         longest = max(len(text.split()) for text in sentences)
@@ -47,14 +47,14 @@ class ByLongest(Sound):
 
 
 class ByCount(Sound):
-    """As a model that normalises over the batch."""
+    """A model that normalises over the batch."""
 
     def word_logprobs(self, sentences):
         return [[value - len(sentences) / 10 for value in row] for row in super().word_logprobs(sentences)]
 
 
 class ByPlace(Sound):
-    """As a model that carries its state from one sentence to the next."""
+    """A model that carries its state from one sentence to the next."""
 
     def word_logprobs(self, sentences):
         return [[v - i / 10 for v in self.score(text.split())] for i, text in enumerate(sentences)]
@@ -71,7 +71,7 @@ class Random(Sound):
 
 
 class Silent(Sound):
-    """Replaces unknown words and tells no one."""
+    """A model that replaces unknown words without a report."""
 
     def score(self, words):
         return super().score([word if word in WORDS else UNK for word in words])
@@ -83,27 +83,27 @@ class Reporting(Silent):
 
 
 class Uneven(Sound):
-    """Says that words are unknown, and scores them as if it knew them."""
+    """A model that reports unknown words but scores them as known."""
 
     seen = Reporting.seen
 
 
 class Merging(Reporting):
-    """Shows two words as one."""
+    """A model that shows two words as one."""
 
     def seen(self, sentences):
         return [text.replace(" .", ".") for text in super().seen(sentences)]
 
 
 class Torn(Sound):
-    """Offers both numbers of words and of sentences, and they differ."""
+    """A model whose numbers of words and of sentences differ."""
 
     def sentence_logprobs(self, sentences):
         return [sum(self.score(text.split())) - 1.0 for text in sentences]
 
 
 class Keeping(Sound):
-    """Keeps a megabyte for every sentence that it has met."""
+    """A model that keeps a megabyte for every sentence that it has read."""
 
     def __init__(self, megabyte=lambda: np.ones(2**17)):
         super().__init__()
@@ -208,18 +208,18 @@ def test_a_broken_model_is_caught_by_what_it_breaks(model, broken, seen):
     ids=["heap", "arrow"],
 )
 def test_memory_that_is_held_and_that_nothing_uses_hides_nothing(megabyte):
-    np.ones(2**21)  # glibc now takes from the heap what is no larger
+    np.ones(2**21)  # glibc now takes blocks up to this size from the heap
     freed = [megabyte() for _ in range(400)]
     some = freed[::50]  # the heap cannot end before the last of them
     del freed
     assert [result.name for result in check_model(Keeping(megabyte)).failures] == ["memory"]
-    assert len(some) == 8  # kept until here
+    assert len(some) == 8  # keeps them alive until here
 
 
 def test_a_difference_is_told_with_its_size_and_its_sentence():
     (found,) = (result.finding for result in check_model(ByCount()).failures)
     assert found.sentence in default_sentences()
-    # The 288 sentences come in batches of 64, the last one of 32.
+    # The 288 sentences come in batches of 64; the last batch has 32.
     assert found.difference == pytest.approx(6.3, abs=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""The conformance kit on every adapter of tseval's own."""
+"""The conformance kit on every adapter of tseval."""
 
 import ast
 import re

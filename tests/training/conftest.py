@@ -1,4 +1,4 @@
-"""Runs on a small text inside this process."""
+"""Trainings on a small text in this process."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from tseval.training.settings import Settings
 
 @pytest.fixture
 def train(tmp_path):
-    """Train a small model; 17 windows an epoch."""
+    """Return a function that trains a small model; an epoch has 17 windows."""
 
     def train(out="model.pt", arch="drnn", *, listener=None, resume=False, sizes=None, text=None, **settings):
         chosen = {"epochs": 2, "batch": 4, "window": 15, "learning_rate": 0.01, "clip": 1.0, "log_every": 5}

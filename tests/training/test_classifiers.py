@@ -1,4 +1,4 @@
-"""Training of classifiers: the examples, their order, what is kept, that a stop changes nothing."""
+"""Training of classifiers: the examples, their order, the saved data, and stops that change nothing."""
 
 import math
 import random
@@ -31,7 +31,7 @@ NOUNS = {"author": 0, "pilot": 0, "authors": 1, "pilots": 1}
 
 
 def sentences(count, seed=0, chains=3):
-    """Nouns joined by `near`, with the number of the first one."""
+    """Make nouns joined by `near`, with the number of the first noun."""
     draw = random.Random(seed)
     found = []
     for _ in range(count):
@@ -46,7 +46,7 @@ WORDS = make_vocabulary(TRAIN, min_count=1, lowercase=False)
 
 @pytest.fixture
 def train(tmp_path):
-    """Train a small classifier; 15 batches an epoch."""
+    """Return a function that trains a small classifier; an epoch has 15 batches."""
 
     def train(out="model.pt", arch="drnn", *, listener=None, resume=False, sizes=None, data=None, **settings):
         chosen = {"epochs": 3, "patience": None, "batch": 8, "learning_rate": 0.02}
@@ -62,7 +62,7 @@ def train(tmp_path):
 
 
 class Stopping(Quiet):
-    """A listener that stops the training once it hears of so many batches."""
+    """A listener that stops the training after this many batches."""
 
     def __init__(self, step):
         super().__init__()
@@ -74,7 +74,7 @@ class Stopping(Quiet):
 
 
 def split_suite(**cases):
-    """A suite with a case for each split, of sentences and right labels."""
+    """Make a suite with a case for each split, from sentences and their labels."""
     wrong = {"<singular>": "<plural>", "<plural>": "<singular>"}
     return make_suite(
         *(
@@ -113,9 +113,9 @@ def test_an_epoch_reads_every_example_once_neighbours_in_length_together_in_anot
 
 @pytest.mark.parametrize("arch", ["drnn", "eirnn", "lstm"])
 def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path, train, arch, monkeypatch):
-    monkeypatch.setattr("tseval.training.loop.READ_EVERY", 0)  # hear of every batch
+    monkeypatch.setattr("tseval.training.loop.READ_EVERY", 0)  # report every batch
     train("whole.pt", arch)
-    for step in (7, 15, 38):  # within an epoch, at its end, within the last
+    for step in (7, 15, 38):  # within an epoch, at its end, and within the last epoch
         with pytest.raises(KeyboardInterrupt):
             train("parts.pt", arch, resume=True, listener=Stopping(step))
         assert torch.load(tmp_path / "parts.pt.resume", weights_only=True)["course"]["step"] == step
@@ -128,7 +128,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path, train, arch, mo
 
 @pytest.fixture
 def stopped(tmp_path, train):
-    """The resume file of a training that was stopped at the end of its first epoch."""
+    """Return the resume file of a training that was stopped at the end of its first epoch."""
     with pytest.raises(KeyboardInterrupt):
         train(listener=Quiet({1: interrupt}))
     return tmp_path / "model.pt.resume"
@@ -150,7 +150,7 @@ def test_a_changed_setting_is_named_and_the_resume_file_stays(train, stopped, ch
 
 
 def test_the_steps_are_plain_adam_on_the_mean_loss_of_each_batch(tmp_path, train):
-    # The same epoch written down with torch's own modules, each example alone.
+    # The same epoch with torch's own modules, one example at a time.
     train(arch="srn", epochs=1, clip=1e9, sizes={"dropout": 0.0, "options": {"activation": "relu"}})
     torch.manual_seed(1)
     sizes = Sizes("srn", len(WORDS), 6, 10, 1, task="number", options={"activation": "relu"})

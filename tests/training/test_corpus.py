@@ -1,4 +1,4 @@
-"""Training text: vocabulary, encoding, columns, and what is said about bad files."""
+"""Training text: vocabulary, encoding, columns, and the messages about bad files."""
 
 from collections import Counter
 
@@ -50,7 +50,7 @@ def test_too_little_text_says_what_to_change():
         columns(torch.arange(3), 3)
 
 
-# Training text that is drawn from a formal language.
+# Training text from a formal language.
 LANGUAGES = ["cross_serial(4,train=300)", "dyck(k=3,m=3,train=3000)", "generalised_dyck(train=200)"]
 
 
@@ -61,7 +61,7 @@ def test_drawn_text_is_that_of_a_file_with_one_string_a_line(tmp_path, spec):
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in lines if line))
     vocabulary = vocabulary_of(language)
     drawn, read = draw_text(language, "train"), encode_text([tmp_path / "text"], vocabulary)
-    # A file has no empty strings: blank lines are left out. C_k holds the empty string.
+    # A file has no empty strings, because blank lines are left out. C_k contains the empty string.
     repeated = (drawn[1:] == 0) & (drawn[:-1] == 0)
     assert int(repeated.sum()) == sum(not line for line in lines)
     assert torch.equal(drawn[torch.cat([torch.tensor([True]), ~repeated])], read)
@@ -72,7 +72,7 @@ def test_the_vocabulary_is_the_alphabet_behind_the_special_words():
     assert vocabulary_of(language) == Vocabulary(("<eos>", "<unk>", "(1", "(2", ")1", ")2"), lowercase=False)
 
 
-# Windows of columns and batches of whole lines: what is read, what is counted, what is learnt.
+# Windows of columns and batches of whole lines: the words that are read, counted and learnt.
 LINES = [(2, 3, 5, 7), (2, 4), (3,), (2, 4, 6, 7), (5, 5, 5, 5, 5, 5)]
 STREAM = torch.tensor([0, *(word for line in LINES for word in (*line, 0))])
 
@@ -83,7 +83,7 @@ def small_model(arch="lstm", **sizes):
 
 
 def losses_line_by_line(model, lines):
-    """Cross-entropies of all words and closing <eos>, each line by itself."""
+    """Return cross-entropies of all words and of the final <eos>, each line separately."""
     losses = []
     for line in lines:
         words = torch.tensor([0, *line])[:, None]

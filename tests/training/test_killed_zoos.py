@@ -1,4 +1,4 @@
-"""Zoos and publications that were killed early are taken up; folders of something else are not."""
+"""Zoos and publications that were killed early are continued; other folders are left alone."""
 
 import pytest
 from killing import in_a_process
@@ -39,7 +39,7 @@ def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
 
 
 def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
-    (tmp_path / "zoo.json").mkdir()  # so that it cannot be written
+    (tmp_path / "zoo.json").mkdir()  # blocks writing of the file
     with pytest.raises(TrainingError):
         settle(tmp_path, Corpus(tmp_path, {}), plan(read_recipe("small"), ["srn"], 1, tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"zoo.json"}
@@ -47,7 +47,7 @@ def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
 
 @pytest.fixture
 def texts(tmp_path):
-    """A corpus, and another text beside it."""
+    """Write a corpus and another text next to it."""
     for name in ("corpus/train.txt.gz", "corpus/valid.txt.gz", "more/extra.txt", "more/train.txt.gz"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
@@ -107,9 +107,9 @@ def test_a_folder_of_something_else_is_no_publication(tmp_path, name):
 
 @pytest.mark.slow
 def test_only_folders_of_entries_are_replaced(tmp_path):
-    assert holds_entry(tmp_path)  # begun
+    assert holds_entry(tmp_path)  # just started
     (tmp_path / "entry.yaml").touch()
-    assert holds_entry(tmp_path)  # half copied, or half removed
+    assert holds_entry(tmp_path)  # half copied or half removed
     (tmp_path / "thesis.tex").touch()
     assert not holds_entry(tmp_path)
 
@@ -141,8 +141,8 @@ def test_a_zoo_killed_at_any_call_of_its_own_goes_on_to_the_same_files_and_leave
     assert found["points"] > 10
 
 
-# Beside the zoo lies what was published of it before: one model is new now, one changed, and one gone.
-# Without matplotlib, which would take half of the time; figures are written whole like any file.
+# Next to the zoo is an earlier publication: one model is new now, one has changed, and one is gone.
+# Matplotlib is blocked, because it takes half of the time; figures are written atomically like all files.
 PUBLICATION = """
     import json, shutil, sys
     from pathlib import Path

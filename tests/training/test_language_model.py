@@ -1,4 +1,4 @@
-"""The training loop: what it keeps, when it validates, that an interruption changes nothing."""
+"""The training loop: saved data, validation times, and interruptions that change nothing."""
 
 import math
 import os
@@ -61,7 +61,7 @@ def test_a_resumed_run_says_where_it_starts_and_reads_nothing_twice(train):
         train(validate_every=7, listener=Quiet({21: interrupt}))
     listener = Quiet()
     train(validate_every=7, resume=True, listener=listener)
-    # An epoch is 250 rows of 4 columns less the first row; window 21 ends 4 windows into the second.
+    # An epoch is 250 rows of 4 columns minus the first row; window 21 ends 4 windows into the second epoch.
     assert listener.started == (249 * 4 + 4 * 15 * 4, 2 * 249 * 4)
     assert [step for step, _, _ in listener.validations] == [28, 34]
 
@@ -76,7 +76,7 @@ def test_sigterm_saves_like_ctrl_c_and_handlers_come_back(tmp_path, train):
 
 @pytest.fixture
 def stopped(tmp_path, train):
-    """The resume file of a training that was stopped at the end of its first epoch."""
+    """Return the resume file of a training that was stopped at the end of its first epoch."""
     with pytest.raises(KeyboardInterrupt):
         train(listener=Quiet({17: interrupt}))
     return tmp_path / "model.pt.resume"
@@ -132,7 +132,7 @@ def test_curves_hold_loss_rate_and_decay(tmp_path, train):
     assert table["tokens"].tolist() == [0, 300, 480, 600, 900, 960, 996]
     assert set(table["epoch"]) == {1}
     assert table["validation_perplexity"].notna().tolist() == [step in (8, 16, 17) for step in table["step"]]
-    # The curve's last rate is the cosine's zero; half way through it is half the rate.
+    # The last rate of the cosine is zero; halfway through, it is half the rate.
     cosine = [0.005 * (1 + math.cos(math.pi * step / 17)) for step in table["step"]]
     np.testing.assert_allclose(table["learning_rate"], cosine, atol=1e-12)
     assert table[["alpha_1", "alpha_2"]].iloc[0].tolist() == pytest.approx([0.8, 0.8])
@@ -160,7 +160,7 @@ def test_max_tokens_end_the_run_at_a_window_even_in_a_later_epoch(tmp_path, trai
 
 
 def test_annealing_divides_the_rate_after_a_validation_that_is_no_better(tmp_path, train):
-    # A rate of 1000 jumps about; the rate that a point shows is that of the next window.
+    # With a rate of 1000, the loss jumps. The rate of a point is that of the next window.
     train(optimiser="sgd", schedule="anneal", learning_rate=1000.0, clip=0.25, epochs=5)
     table = pd.read_parquet(tmp_path / "model.curves.parquet").dropna(subset="validation_perplexity")
     best, rate = math.inf, 1000.0
@@ -172,7 +172,7 @@ def test_annealing_divides_the_rate_after_a_validation_that_is_no_better(tmp_pat
 
 
 def test_the_steps_are_plain_adam_on_the_mean_loss(tmp_path, train):
-    # The same run written down with torch's own modules, without tiles, fusing or carried bookkeeping.
+    # The same training with torch's own modules, without tiles, fused steps or bookkeeping.
     train(arch="srn", max_tokens=180, sizes={"dropout": 0.0, "layers": 1})
     torch.manual_seed(1)
     model: Any = LanguageModel(Sizes("srn", len(WORDS), embedding=6, hidden=10, layers=1))
@@ -202,7 +202,7 @@ def test_validation_is_torchs_cross_entropy_whatever_the_window(train):
 
 
 def test_what_is_watched_and_validated_does_not_change_the_weights(tmp_path, train):
-    # The last of a run whose loss falls all the way is the best, so the checkpoint holds the last weights.
+    # If the loss falls throughout, the last validation is the best, so the checkpoint has the last weights.
     train("seldom.pt", "drnn-cnn", epochs=1, log_every=1000)
     train("often.pt", "drnn-cnn", epochs=1, log_every=1, validate_every=3)
     seldom, often = (load_checkpoint(tmp_path / name).fingerprint for name in ("seldom.pt", "often.pt"))
@@ -210,7 +210,7 @@ def test_what_is_watched_and_validated_does_not_change_the_weights(tmp_path, tra
 
 
 def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train, stopped):
-    # From the second epoch on the text holds a word whose vector is not a number.
+    # From the second epoch on, the text has a word whose vector is not a number.
     kept = load_checkpoint(tmp_path / "model.pt").fingerprint
     rewrite(stopped, lambda content: content["weights"]["embedding.weight"][3].fill_(math.nan))
     with pytest.raises(
@@ -223,7 +223,7 @@ def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_
 
 
 def test_a_validation_loss_that_is_not_finite_stops_too(train):
-    # float16 cannot hold what the huge steps of the first window lead to.
+    # The first window's huge steps lead to values beyond float16.
     with pytest.raises(
         TrainingError,
         match=r"the validation loss became nan .not a finite number. after "
@@ -237,7 +237,7 @@ def test_a_decay_rate_that_depends_on_the_words_is_averaged_over_the_first_windo
     found = curves(tmp_path / "model.curves.parquet")
     assert found["alpha_1"].between(0, 1).all()
     assert found["alpha_2"].nunique() == len(found)
-    # The last point is that of the checkpoint; its first layer, word by word.
+    # The last point is that of the checkpoint; compute its first layer word by word.
     weights = load_checkpoint(tmp_path / "model.pt").model.double().state_dict()
     vectors = weights["embedding.weight"][columns(stream(200), 4)[:15]]
     rates = []
@@ -286,7 +286,7 @@ def test_loss_and_gradients_are_torchs(rows, words, onednn_is_faster, monkeypatc
         torch.testing.assert_close(ours_grad, torchs_grad)
 
 
-# The optimisers are torch's own, and start without its compiler.
+# The optimisers are torch's own, but start without its compiler.
 SIX_WORDS = "the author near the guards laughs .\n" * 40
 
 

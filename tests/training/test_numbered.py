@@ -1,4 +1,4 @@
-"""Corpora of several files, on disk: the same stream as in memory, kept once, never taken on trust."""
+"""Corpora of several files on disk: the same stream as in memory, cached one time, and always checked."""
 
 import gzip
 import hashlib
@@ -60,7 +60,7 @@ def the_cache():
 
 
 def replace_cache(content):
-    """Put another file in its place; one that is mapped must not change."""
+    """Replace the cache by another file; a memory-mapped file must not change."""
     kept = the_cache()
     kept.unlink()
     kept.write_bytes(content)
@@ -80,7 +80,7 @@ def test_words_are_numbered_as_they_come_and_lines_end_in_nought(tmp_path):
 
 @pytest.mark.slow
 def test_a_word_is_lower_cased_by_itself_as_in_its_line():
-    # No letter becomes white space, and no neighbour beyond white space changes one (as it might a sigma).
+    # No letter becomes white space, and only neighbours within a word change a letter (as with sigma).
     for code in (code for code in range(0x110000) if not 0xD800 <= code < 0xE000):
         line = f"A{chr(code)} Σ{chr(code)}Σ {chr(code)}Σ B"
         assert [word.lower() for word in line.split()] == line.lower().split(), hex(code)
@@ -136,7 +136,7 @@ def test_a_large_text_is_kept_and_read_from_there(large, tmp_path):
     assert before.st_size > 4 * len(first.numbers)
     assert same(number_text(large), first)
     assert the_cache().stat() == before, "it was written once"
-    # Another text's numbers under its name: only what is used can be taken in by them.
+    # Store another text's numbers under its name: only code that uses the cache reads them.
     kept = the_cache()
     other = number_text(write_text(tmp_path / "other.txt", LARGE, seed=9))
     (new,) = set(cache_folder().iterdir()) - {kept}
@@ -161,7 +161,7 @@ def test_the_content_decides_not_the_name(large, tmp_path):
 
 
 def sealed(numbers, words, tokens=None):
-    """What the cache would hold, checksum included, as anyone can compute it."""
+    """Return the content of the cache with its checksum, which anyone can compute."""
     body = struct.pack(f"<{len(numbers)}I", *numbers) + "\n".join(words).encode()
     sizes = len(numbers) if tokens is None else tokens, len("\n".join(words).encode())
     return body + struct.pack(
@@ -249,7 +249,7 @@ def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, messa
 @pytest.mark.slow
 @needs_posix
 def test_no_room_for_a_large_text_is_one_message(large, tmp_path):
-    # A limit on the size of files stands in for a full disk; it holds for the cache and for what has no name.
+    # A limit on file sizes simulates a full disk, for the cache and for files without a name.
     write_text(tmp_path / "a.txt", 20)
     quoted = " ".join(command("--train", str(large)))
     program = f"ulimit -f 100; exec {sys.executable} -m tseval {quoted}"

@@ -1,4 +1,4 @@
-"""A zoo of several seeds, trained for real: no mean without its spread."""
+"""A zoo of several seeds, really trained: every mean is shown with its spread."""
 
 import json
 import re
@@ -9,9 +9,9 @@ import pytest
 from in_process import call, succeed
 from killing import in_a_process
 
-pytestmark = pytest.mark.slowest  # they share a zoo that is trained
+pytestmark = pytest.mark.slowest  # they share a trained zoo
 
-# Hardly trained, models prefer one verb or the other by the numbers that they began with.
+# Almost untrained models prefer one verb form or the other by their initial weights.
 PROGRAM = """
     import json, sys
     from pathlib import Path
@@ -46,7 +46,7 @@ NAMES = ["gru", "drnn", "drnn-2"]
 
 @pytest.fixture(scope="module")
 def zoo(tmp_path_factory):
-    """The folder of a finished zoo, and what the command printed."""
+    """Return the folder of a finished zoo and the command's output."""
     place = tmp_path_factory.mktemp("zoo")
     code, printed, said = in_a_process(PROGRAM, place)
     assert code == 0, said
@@ -54,7 +54,7 @@ def zoo(tmp_path_factory):
 
 
 def accuracies(place):
-    """Row to the accuracy of each seed, from the runs' own tables."""
+    """Return row to the accuracy of each seed, from the tables of the runs."""
     tables = [pd.read_csv(place / "zoo/runs" / name / "table.csv") for name in ("drnn", "drnn-2")]
     shares = [(own["n_correct"] / (own["n_items"] - own["n_undecidable"])).tolist() for own in tables]
     return dict(zip(tables[0]["construction"], zip(*shares, strict=True), strict=True))

@@ -1,4 +1,4 @@
-"""Recorded steps, where there is no CUDA: operations are written down and done again with the same memory."""
+"""Recorded steps without CUDA: operations are recorded and repeated with the same memory."""
 
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ WAITS = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.defa
 
 
 class Recorded(TorchDispatchMode):
-    """As a CUDA graph: the same operations with the same memory, none of which waits for a number."""
+    """A replacement for a CUDA graph: repeats operations with the same memory and never waits for a value."""
 
     def __init__(self):
         super().__init__()
@@ -47,12 +47,12 @@ class Recorded(TorchDispatchMode):
 
 @pytest.fixture
 def state(monkeypatch):
-    """What makes a training whose steps are recorded, or not."""
+    """Return a function that makes a training, with or without recorded steps."""
     made = []
 
     @contextmanager
     def record(graph, stream):
-        """While a graph is recorded nothing is computed; here it is undone."""
+        """Undo the computation: while CUDA records a graph, it computes nothing."""
         model, optimiser = made[-1].model, made[-1].optimiser
         held = [*model.parameters(), *tree_leaves([*optimiser.state.values()])]
         held = [one for one in held if isinstance(one, torch.Tensor)]
@@ -89,7 +89,7 @@ def state(monkeypatch):
 
 
 def losses(state, windows):
-    """Learn from so many windows; the loss and the norm of each."""
+    """Learn from a number of windows; return the loss and the norm of each."""
     for _ in range(windows):
         state.advance()
     pairs = [pair.tolist() for pair in state._unread]
@@ -110,7 +110,7 @@ MANNERS: dict[str, dict[str, Any]] = {
 )
 def test_a_recorded_step_learns_what_a_plain_one_does(state, arch, manner):
     plain, recorded = (state(there, arch, **MANNERS[manner]) for there in (False, True))
-    windows = 2 * plain.schedule.text.n_windows + 3  # the last of the text is shorter
+    windows = 2 * plain.schedule.text.n_windows + 3  # the last window of the text is shorter
     expected, random = None, None
     for one in (plain, recorded):
         torch.manual_seed(1)

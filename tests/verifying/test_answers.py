@@ -1,4 +1,4 @@
-"""Verification of runs of models that were asked: each edit is found, and what cannot be checked is named."""
+"""Verification of runs of prompt models: each edit is detected, and checks that are impossible are named."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ PAIRS = "".join(
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A run on a chat model at hand, and one on a server."""
+    """Make a run on a local chat model and one on a server."""
     root = tmp_path_factory.mktemp("asked")
     (root / "pairs.jsonl").write_text(PAIRS)
     save_chat(root / "chat")
@@ -35,7 +35,7 @@ def place(tmp_path_factory):
 
 
 def verified(place, run, *more):
-    """The report of a verification."""
+    """Return the report of a verification."""
     return call("verify", run, "--suite", "pairs.jsonl", *more, cwd=place)
 
 
@@ -67,7 +67,7 @@ def test_a_server_is_asked_again_and_what_changed_is_found(place):
         succeed("run", *model, "--suite", "pairs.jsonl", "--out", "asked", "--quiet", cwd=place)
         again = verified(place, "asked", *model, "--rescore", "all")
         assert "rerun       0 of 12 answers differ (the run: 2025-10-09)" in again.stdout
-        changed.append("2")  # the server changes its mind
+        changed.append("2")  # the server's answers change
         ended = verified(place, "asked", *model, "--rescore", "all")
         assert ended.returncode == 1
         assert "6 of 12 answers differ" in ended.stdout
@@ -75,13 +75,13 @@ def test_a_server_is_asked_again_and_what_changed_is_found(place):
         server.model = "small-2"
         ended = verified(place, "asked", *model, "--rescore", "all")
         assert "the server answers as 'small-2' now, but in the run it answered as 'small-1'" in ended.stdout
-    with ChatServer(shorter) as server:  # at another address: that stands for the weights, which nobody sees
+    with ChatServer(shorter) as server:  # the address is compared, because the weights are hidden
         model = ["--model", f"prompt:{server.url}", "--model-args", "model=small"]
         assert "fingerprint" in verified(place, "asked", *model).stdout
 
 
 def edited(place, run, sentences=None, manifest=None):
-    """A copy of a run in which somebody changed sentences or the manifest, and sealed it again."""
+    """Copy a run, change its sentences or manifest, and seal it again."""
     copy = place / f"edited-{run}"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(place / run, copy)
@@ -103,21 +103,21 @@ def edited(place, run, sentences=None, manifest=None):
 
 
 def with_answer(frame, row, answer):
-    """Sentences with another answer in a row."""
+    """Return the sentences with another answer in a row."""
     frame = frame.copy()
     frame.loc[row, "answer"] = answer
     return frame
 
 
 def with_value(frame, row, name, value):
-    """Sentences with another number in a row."""
+    """Return the sentences with another number in a row."""
     frame = frame.copy()
     frame.loc[row, name] = value
     return frame
 
 
 def swapped(frame):
-    """Sentences in which one answer, its number and its log-probability were turned round together."""
+    """Return the sentences with one reversed answer, and its number and log-probability changed to match."""
     frame = frame.copy()
     chosen = int(frame.loc[0, "answer"])
     frame.loc[0, "answer"] = str(3 - chosen)

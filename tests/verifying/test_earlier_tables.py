@@ -1,4 +1,4 @@
-"""Runs with tables of an earlier version, in other words, verify as before; a changed number is noticed."""
+"""Runs with differently worded tables of an earlier version still verify; a changed number is detected."""
 
 import shutil
 
@@ -15,7 +15,7 @@ EFFECTS = ("--suite", "filler_gap", "--sample", "20")
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory):
-    """Runs with the tables that an earlier version printed for the same command."""
+    """Make runs with the tables that an earlier version printed for the same command."""
     place = tmp_path_factory.mktemp("earlier")
     for name, options in (("selected", SELECTED), ("effects", EFFECTS)):
         succeed("run", "--model", "bundled:lstm", "--quiet", *options, "--out", place / name)
@@ -32,7 +32,7 @@ def test_a_run_with_an_earlier_table_verifies(earlier, name):
     assert "2 tables from suite and evidence" in succeed("verify", earlier / name).stdout
 
 
-# A cell, a heading, a row, a number of a note, and a note of an earlier table in a table of today.
+# A cell, a heading, a row, a number in a note, and a note of an earlier table in a current table.
 CHANGES = [
     ("0.957", "0.958"), ("12†", "13†"), ("Accuracy", "Correct"), ("Across a PP ", "Across an RC "),
     ("fewer than 5 entries", "fewer than 50 entries"),

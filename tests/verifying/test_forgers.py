@@ -1,4 +1,4 @@
-"""Forgers who know how verification works: each way round it that was found is closed."""
+"""Forgers who know how verification works: every known way around it is closed."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def wrong_at(report, level):
     return report.checks[-1].found
 
 
-# Who is asked about.
+# Choice of the sentences that the model scores again.
 @pytest.mark.parametrize(("n", "share"), [(20, 0.01), (69, 0.01), (10, 0.1)])
 def test_made_up_sentences_are_found_as_often_as_the_page_says(root, n, share):
     claim = claim_of_run(root / "run")
@@ -84,7 +84,7 @@ def test_made_up_sentences_are_found_as_often_as_the_page_says(root, n, share):
         of = replace(claim, manifest=replace(claim.manifest, key=key))
         forged = rng.choice(300, n, replace=False)
         rows = chosen(of, sentences, share, draw=str(i))
-        # One sentence is always asked about; of a suite as small as this that is more than the share.
+        # Verification always re-scores one sentence; in a suite as small as this, that exceeds the share.
         drawn_by_share = len(rows) > 1 or rng.random() < _alone(300, share)
         caught += bool(drawn_by_share and set(forged) & set(rows))
     low, high = binom.interval(0.999, tries, 1 - (1 - share) ** n)
@@ -92,14 +92,14 @@ def test_made_up_sentences_are_found_as_often_as_the_page_says(root, n, share):
 
 
 def _alone(total, share):
-    """Of the draws that choose one sentence, how many choose it by the share, not because none was."""
+    """Return how often a draw of one sentence comes from the share, and not from the minimum of one."""
     one, none = total * share * (1 - share) ** (total - 1), (1 - share) ** total
     return one / (one + none)
 
 
 @pytest.mark.slow
 def test_who_knows_one_draw_is_found_by_another(root, run, verified, model):
-    """Left alone is exactly what one draw asks about, which anyone can compute who knows it."""
+    """Forge all but the sentences of one draw, which anyone can compute who knows the draw."""
     claim = claim_of_run(run)
     spared = set(chosen(claim, claim.sentences, 0.1, "known").tolist())
     suite = load_suite(root / "pairs.jsonl")
@@ -148,19 +148,19 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
 
     def edit(words):
         for text, of in zip(texts, words, strict=True):
-            for place in range(2, len(of)):  # from where the sentences of a pair differ
+            for place in range(2, len(of)):  # from the word in which the sentences of a pair differ
                 of[place] = min(of[place] + (0.2 if text in good else -0.2), 0)
 
     words_forged(run, suite, edit)
     seal_anew(run)
-    report = verify_run(run, model=model, share=0.03)  # each is as near as the model's own noise allows
+    report = verify_run(run, model=model, share=0.03)  # each change is within the model's own noise
     assert report.ok, str(report)
     assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts differ", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
     assert "more correct verdicts: rounding alone would not favour one side" in said
 
 
-# What evidence is.
+# Content of evidence.
 def hide_words(words):
     return [[None] * len(of) for of in words]
 
@@ -173,7 +173,7 @@ def hide_nouns(seen):
     ("column", "edit", "said"),
     [
         ("words", hide_words, "a model of kind 'native' gives one for each word"),
-        # Words that are seen as one, before others, hide that what follows them differs.
+        # If two words look like one to the model, differences in the words after them are hidden.
         ("seen", hide_nouns, "has two different log-probabilities"),
     ],
 )
@@ -202,7 +202,7 @@ def test_every_number_of_evidence_is_looked_at(root, name, value, said):
         check_plausible(replace(claim, evidence=replace(claim.evidence, table=forged)), again)
 
 
-# What a file may hold beside.
+# Other files in a run.
 def test_notes_of_pandas_do_not_rename_columns(root, run, verified):
     table = read_run(run).load_verdicts()
     honest = read_run(run).table()
@@ -210,7 +210,7 @@ def test_notes_of_pandas_do_not_rename_columns(root, run, verified):
                for old, new in (("correct", "undecidable"), ("undecidable", "correct"))]  # fmt: skip
     notes = {"index_columns": [], "column_indexes": [], "columns": columns, "pandas_version": "2.0"}
     forged = table.replace_schema_metadata({b"pandas": json.dumps(notes).encode()})
-    assert forged.to_pandas()["correct"].tolist() != table["correct"].to_pylist()  # that is what it would do
+    assert forged.to_pandas()["correct"].tolist() != table["correct"].to_pylist()  # the effect of the forgery
     write_table(run, "verdicts", forged)
     seal_anew(run)
     assert verified(run).ok
@@ -233,7 +233,7 @@ def test_a_feature_of_another_type_is_no_traceback(run, verified):
         table.column_names.index("item"), "item", pc.cast(table["item"], pa.int8())))  # fmt: skip
     more = table.append_column("verb.entry", pa.array(["x"] * table.num_rows).dictionary_encode())
     seal_anew(run)
-    assert verified(run).ok  # the same whole numbers
+    assert verified(run).ok  # the same integers
     write_table(run, "verdicts", more)
     seal_anew(run)
     assert "'verb.entry', which is not a feature of the suite" in wrong_at(verified(run), "recomputed")
@@ -266,7 +266,7 @@ def test_a_run_without_a_seal_is_said_to_have_none(run, verified):
     assert verified(run).checks[0].found == "manifest and 4 files; without a seal, as in old runs"
 
 
-# Where things are.
+# Locations of files.
 def test_a_claim_does_not_say_where_its_suite_is(root, run):
     for name in (str(root / "pairs.jsonl"), "../pairs.jsonl", ".."):
         with_key(run, lambda key, name=name: key.update(suite=name))

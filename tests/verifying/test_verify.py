@@ -1,4 +1,4 @@
-"""Verification: an honest run holds, and every forgery is found at the level that can see it."""
+"""Verification: an honest run passes, and every forgery is detected at the level that can detect it."""
 
 import json
 import re
@@ -41,7 +41,7 @@ CASES = ["simple_agrmt", "simple_npi_anim", "reflexive_sent_comp"]
 
 @pytest.fixture(scope="module", autouse=True)
 def few_cases(tmp_path_factory):
-    """The suite has these cases alone: whoever verifies expands all of it, anew every time."""
+    """Limit the suite to these cases: each verification expands the whole suite again."""
     folder = tmp_path_factory.mktemp("templates")
     cut_suite("marvin_linzen", CASES, folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -63,7 +63,7 @@ def honest(model, tmp_path_factory):
 
 @pytest.fixture
 def forge(honest, tmp_path):
-    """Write a run that is whole in every digest and count, with other sentences, verdicts or tables."""
+    """Return a function that writes an intact run with other sentences, verdicts or tables."""
 
     def forged(of=honest, *, sentences=None, verdicts=None):
         run = read_run(of)
@@ -81,7 +81,7 @@ def levels(report):
 
 
 def wrong_at(report, level):
-    """The message of the only level that is wrong, which is the last."""
+    """Return the message of the only wrong level, which is the last."""
     assert [check.level for check in report.checks if not check.ok] == [level]
     assert not report.ok
     return report.checks[-1].found
@@ -121,7 +121,7 @@ def without_entries(verdicts):
     return verdicts.drop_columns([name for name in verdicts.column_names if name.endswith(ENTRY)])
 
 
-# Of which run verdicts are edited, how, and what is said at the level `recomputed`.
+# The run, the edit of its verdicts, and the message at the level `recomputed`.
 VERDICTS = [
     ("honest", lambda v: put(v, "correct", [True] * len(v)),
      "^in the file of verdicts, correct of .* is True, but tseval recomputes False"),
@@ -173,7 +173,7 @@ def test_a_run_without_a_record_of_clusters_is_held_to_the_entries_it_has(honest
 
 @pytest.fixture(scope="module")
 def clustered(model, tmp_path_factory):
-    """A run whose user named other columns than the suite does."""
+    """Make a run whose user chose other columns than the suite."""
     path = tmp_path_factory.mktemp("verify") / "clustered"
     suite = cluster_by(load_suite("marvin_linzen", cases=CASES, limit=60), ["subject", "subject_number"])
     evaluate(model, suite, out=path)
@@ -247,7 +247,7 @@ def causal(tmp_path_factory):
 
 
 def with_first_tokens(model, path, tokens):
-    """Score some items, and say of their sentences, (sentences,), that these first tokens have no number."""
+    """Score some items, and record these first tokens of their sentences, (sentences,), as unscored."""
     evaluate(model, load_suite("marvin_linzen", cases=CASES[:1], limit=10), out=path)
     assert verify_run(path).ok
     scored = read_run(path).load_sentences()
@@ -260,7 +260,7 @@ def with_first_tokens(model, path, tokens):
 
 
 def authors_apart(scored):
-    """Another first token in both sentences of some items, so that no verdict changes."""
+    """Change the first token in both sentences of some items, so that no verdict changes."""
     about_authors = pc.starts_with(scored["sentence"], "the author ").to_numpy()
     assert 0 < about_authors.sum() < len(about_authors)
     return scored["unscored"].to_numpy() + about_authors
@@ -377,7 +377,7 @@ def test_a_suite_that_is_not_here_is_asked_for(tmp_path, model):
     assert call("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0
 
 
-# Runs over a part of a suite, and of classifiers: honest ones hold, and chosen items are no random ones.
+# Runs over part of a suite, and of classifiers: honest runs pass, chosen items are not accepted as random.
 CASE = "simple_agrmt"
 
 
@@ -390,12 +390,12 @@ def test_a_run_of_a_classifier_holds_at_every_level(part, tmp_path, task, view):
     report = verify_run(part(spec, by=model), suite=spec, model=model, share=1.0)
     assert report.ok, report
     assert report.checks[-1].level == "rerun"
-    assert "at most 1.0000" in report.checks[2].found  # the two answers share all probability
+    assert "at most 1.0000" in report.checks[2].found  # the two answers have the whole probability
 
 
 @pytest.fixture
 def part(model, tmp_path):
-    """Make a run over a part of one case of a suite, or over what a test makes of it."""
+    """Return a function that runs part of one case, or the part that a test makes of it."""
 
     def run(spec="marvin_linzen", change=lambda suite: suite, by=None, **how):
         evaluate(by or model, change(load_suite(spec, cases=CASE, **how)), out=tmp_path / "run")
@@ -437,7 +437,7 @@ def test_a_seed_that_chose_nothing_is_not_stated(part):
 
 
 def first_items(said):
-    """Take the first items of a suite, and say so of them."""
+    """Return a change that takes the first items of a suite and records `said` as its sample."""
 
     def change(suite):
         cases = tuple(case.take(list(range(9))) for case in suite.cases)

@@ -1,4 +1,4 @@
-"""A browser, where one is installed, and a board of fifty entries over twenty rows, with its page."""
+"""A browser, if one is installed, and a board of fifty entries over twenty rows with its page."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ CHECKS = [(), ("whole",), ("plausible",), ("rescored",), ("plausible", "rerun")]
 
 @dataclass
 class Seen:
-    """A page in a browser, and all that it did besides showing itself."""
+    """A page in a browser, with its console messages and its requests."""
 
     page: object
     said: list
@@ -42,7 +42,7 @@ class Seen:
 
 @pytest.fixture
 def open_page(browser):
-    """Open a page; what it says to the console, whom it asks, and which dialogs it opens is kept."""
+    """Return a function that opens a page and records console messages, requests and dialogs."""
     contexts = []
 
     def open_one(path, scheme="light", width=1400, init=None, **options):
@@ -70,7 +70,7 @@ def open_page(browser):
 
 @pytest.fixture(scope="session")
 def fifty(tmp_path_factory):
-    """A board of fifty models over twenty rows; all but the first are the first with noise."""
+    """Make a board of fifty models over twenty rows; all but the first are the first with noise."""
     root = tmp_path_factory.mktemp("fifty")
     rows = [("short", "Agreement"), ("short", "Reflexives"), ("long", "Agreement"), ("long", "Polarity")]
     pairs = [
@@ -93,7 +93,7 @@ def fifty(tmp_path_factory):
 
 
 def add_noisy(board, suite, name, number):
-    """Add an entry whose evidence is that of the first with noise, sealed as it should be."""
+    """Add an entry whose evidence is that of the first with noise, with a correct seal."""
     first, folder = board / "entries" / "lstm", board / "entries" / name
     folder.mkdir()
     evidence, noise = read_evidence(first / "evidence.parquet"), np.random.default_rng(number)
@@ -122,7 +122,7 @@ def add_noisy(board, suite, name, number):
 
 @dataclass
 class Built:
-    """The page of a board, where its board is, and the seconds that it took."""
+    """The page of a board, the board's path, and the build time in seconds."""
 
     board: Path
     site: Path
@@ -140,7 +140,7 @@ def built(fifty, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def three(fifty, tmp_path_factory):
-    """Some models of it, on a page of their own."""
+    """Build a page of three of these models."""
     root = tmp_path_factory.mktemp("three")
     shutil.copy(fifty.parent / "pairs.jsonl", root)
     others = [f"model-{number}" for number in range(50) if number not in (9, 14)]

@@ -1,4 +1,4 @@
-"""All items of a row on the page of `tseval report`, in a real browser, held to `tseval items`."""
+"""All items of a row on the page of `tseval report`, in a real browser, against `tseval items`."""
 
 import json
 import random
@@ -23,7 +23,7 @@ VERBS = [("laughs", "laugh"), ("swims", "swim"), ("is", "are"), ("was", "were")]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A report of two models over two rows; some words are unknown, some sentences are hostile."""
+    """Make a report of two models over two rows; some words are unknown, some sentences are hostile."""
     folder = tmp_path_factory.mktemp("items")
     lines = ["case,construction,good,bad"]
     lines += [
@@ -54,7 +54,7 @@ def items_of(folder, run, *options):
 
 
 def open_row(page, name):
-    """Open a row, and return what stands below it."""
+    """Open a row, and return the content below it."""
     page.evaluate("(name) => { document.getElementById(name).open = true; }", name)
     page.wait_for_selector(f"#{name} .found li")
     return page.locator(f"#{name} .all")
@@ -67,7 +67,7 @@ def show_all(row):
 
 
 def read(item):
-    """Name, outcome, and for each sentence its words, their surprisals, and the total."""
+    """Return name, outcome, and for each sentence its words, their surprisals, and the total."""
     sentences = [
         (
             line.locator(".bar > span, .bar > mark").all_inner_texts(),
@@ -189,7 +189,7 @@ def test_nothing_is_cut_or_hard_to_read_at_any_width(site, open_page, width):
 
 
 class Noise:
-    """A model whose log-probabilities are a hash of all words so far: they compress badly."""
+    """A model whose log-probabilities are a hash of all words so far, so that they compress badly."""
 
     card = ModelCard("noise", "own", "0" * 64, {"dtype": "float32"}, {"architecture": "noise"})
 

@@ -1,4 +1,4 @@
-"""Pages are built, built again, and refused in one message; no browser is needed to see that."""
+"""Pages are built, rebuilt, and refused with one message; these tests need no browser."""
 
 import json
 import os
@@ -34,7 +34,7 @@ PAIRS = [(f"the {noun} {good} .", f"the {noun} {bad} .", good) for noun in NOUNS
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Two runs of one suite, and a board of them."""
+    """Make two runs of one suite, and a board of them."""
     root = tmp_path_factory.mktemp("made")
     lines = [json.dumps({"good": good, "bad": bad, "verb": verb}) for good, bad, verb in PAIRS]
     (root / "pairs.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
@@ -65,7 +65,7 @@ def refused(*arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", bundled_boards())
 def test_every_board_that_comes_along_has_a_page(tmp_path, monkeypatch, name):
-    # As it comes with the package: without what the numbers of zoos follow from.
+    # As in the package: without the files that the numbers of zoos follow from.
     evidence = shutil.ignore_patterns("*.parquet", "manifest.json")
     shutil.copytree(BUNDLED_BOARDS / name, tmp_path / "leaderboards" / name, ignore=evidence)
     monkeypatch.setattr(sources, "BUNDLED_BOARDS", tmp_path / "leaderboards")
@@ -73,9 +73,9 @@ def test_every_board_that_comes_along_has_a_page(tmp_path, monkeypatch, name):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert f"tseval table {name}" in page
-    assert "style=" not in page  # which the policy forbids
+    assert "style=" not in page  # the policy forbids it
     assert dead_links(tmp_path / "site") == []
-    # Nothing of ours ends the element that it stands in.
+    # None of our text ends the element around it.
     assert len(re.findall("</script", page)) == 2
     assert len(re.findall("</style", page)) == 1
 
@@ -109,7 +109,7 @@ def test_a_page_is_built_again_and_pages_of_entries_that_went_go(root):
 
 @pytest.mark.slow
 def test_pages_are_the_same_where_scores_of_many_models_are_read_again(root, monkeypatch):
-    monkeypatch.setattr("tseval.web.row_pages.MOST_NAMED", 0)  # as beside many models
+    monkeypatch.setattr("tseval.web.row_pages.MOST_NAMED", 0)  # as with many models
     pages = []
     for most in (16, 1):
         monkeypatch.setattr("tseval.runs.cache.MOST_WITH_SCORES", most)
@@ -227,7 +227,7 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     text = page.read_text("utf-8")
     assert text.count('<details id="m1-r0"') == 1
     assert '<a href="#compare">' in text
-    assert '<span class="badge' not in text  # nobody checked one's own runs
+    assert '<span class="badge' not in text  # nobody has checked these runs
     said = refused("report", root / "run", "--suite", root / "fewer.jsonl", "-o", page)
     assert "has the digest" in said
     assert page.read_text("utf-8") == text
@@ -261,7 +261,7 @@ def test_a_part_of_a_suite_has_items_too(root):
     assert done.returncode == 0, done.stderr
     text = (root / "page.html").read_text("utf-8")
     assert "Only a part of the suite was scored" in text
-    assert '<a href="#compare">' not in text  # there is nothing to compare one model with
+    assert '<a href="#compare">' not in text  # with one model there is nothing to compare
 
 
 def test_sentences_are_written_from_right_to_left_where_their_script_is(open_page, tmp_path):
@@ -290,7 +290,7 @@ LOGPROBS = {"a": -1.0, "b": -2.0, "c": -3.0, "d": -3.5, "e": -9.0, "x": -4.0, "y
 
 
 def test_items_are_close_calls_far_off_ones_and_some_drawn_by_hash():
-    # Margins by hand: a word less the other, as everything else is shared.
+    # Margins by hand: one word minus the other, because everything else is shared.
     pairs = [("a", "b"), ("b", "a"), ("e", "a"), ("y", "c"), ("x", "z"), ("c", "e"), ("d", "c"), ("a", "y")]
     suite = make_suite(make_case("one", [(f"we {good} it", f"we {bad} it") for good, bad in pairs]))
     run = make_run(suite, LOGPROBS)
@@ -310,7 +310,7 @@ def test_items_are_close_calls_far_off_ones_and_some_drawn_by_hash():
     better, worse = item.sentences
     assert [(word.text, word.logprob) for word in better.words if word.differs] == [("y", -7.5)]
     assert [(word.text, word.logprob) for word in worse.words if word.differs] == [("c", -3.0)]
-    assert better.logprob == -1.0 - 7.5 - 1.0 - 1.0  # and the full stop
+    assert better.logprob == -1.0 - 7.5 - 1.0 - 1.0  # with the full stop
     assert better.seen is None
 
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a text of a board or of a suite, a page shows it and does nothing of what it says."""
+"""A page shows hostile texts of a board or suite and executes none of them."""
 
 import json
 
@@ -36,7 +36,7 @@ WATCH = "window.owned = () => { window.wasOwned = (window.wasOwned || 0) + 1; }"
 
 
 def act(page):
-    """Do with a page what can be done: everything it draws is drawn from its texts once more."""
+    """Use every control of a page, so that it draws all its texts again."""
     for name in ("intervals", "flip"):
         page.check(f"#{name}")
     page.evaluate("document.querySelectorAll('#board .v').forEach((cell) => { cell.focus(); })")
@@ -63,7 +63,7 @@ def assert_inert(seen):
 
 
 def published(*texts):
-    """A board of accuracies whose every text is hostile: models and rows have all, the rest the first."""
+    """Make a board with hostile texts only: all texts in models and rows, the first in other fields."""
     first = texts[0]
     names = [*texts, f"{first} too"]
     models = [
@@ -95,7 +95,7 @@ def test_a_published_board_of_hostile_texts_is_inert(open_page, tmp_path, number
 
 @pytest.mark.slow
 def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
-    """Each text in every field: of the definition, of entries and their checks, of items and features."""
+    """Each text is in every field: definition, entries and their checks, items and features."""
     pairs = [
         {"dependency": text, "phenomenon": f"{number} {text}", "construction": text, "case": f"c{number}",
          "good": f"{text} laughs", "bad": f"{text} laugh {turn}", "feature": f"{text}{turn}"}
@@ -118,7 +118,7 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
         )
         checks[folder.name] = [
             {"level": "rerun", "by": text, "on": "2026-01-02"}
-            for text in texts  # another date is refused
+            for text in texts  # other dates are refused
         ]
         (folder / "entry.yaml").write_text(yaml.safe_dump(content), "utf-8")
     (board / "checks.yaml").write_text(yaml.safe_dump({"format": 1, "checks": checks}), "utf-8")
@@ -131,7 +131,7 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
     act(seen.page)
     assert_inert(seen)
     text = seen.page.locator("body").inner_text()
-    assert "owned()" in text  # it is shown
+    assert "owned()" in text  # the text is visible
     assert not {"\u202e", "\u2028", "\x1b"} & set(text)
     entry = open_page(tmp_path / "site" / "entries" / "model-0.html", init=WATCH)
     entry.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -159,7 +159,7 @@ def test_no_entry_has_such_a_name(tmp_path, text):
 
 
 def test_scripts_of_others_do_not_run_even_where_one_gets_in(open_page, tmp_path):
-    """The policy itself: a script put into a page by hand is refused, as is an event's."""
+    """Test the policy itself: scripts and event handlers that are put into a page by hand are refused."""
     (tmp_path / "board.json").write_text(json.dumps(published("a")), "utf-8")
     assert call("board", "build", tmp_path, "-o", tmp_path / "site").returncode == 0
     page = tmp_path / "site" / "index.html"

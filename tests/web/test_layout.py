@@ -1,4 +1,4 @@
-"""A page as a visitor sees it first: what it says, that nothing overlaps, on small screens and large ones."""
+"""The first view of a page: its content, and no overlaps, on small and large screens."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ PARTS = ["accuracy", "compare", "items", "models", "about", "submit", "cite"]
 
 @pytest.fixture(scope="module")
 def sites(three, tmp_path_factory):
-    """Pages: of a board with long names, of one row and one model, of published accuracies, of a zoo."""
+    """Build pages: a board with long names, one row and one model, published accuracies, a zoo."""
     root = tmp_path_factory.mktemp("sites")
     shutil.copytree(three.board, root / "long")
     shutil.copy(three.board.parent / "pairs.jsonl", root)

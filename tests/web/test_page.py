@@ -1,4 +1,4 @@
-"""The page of a board, in a real browser: what it shows, does and asks for."""
+"""The page of a board in a real browser: its content, its actions and its requests."""
 
 import json
 import re
@@ -25,7 +25,7 @@ LONGEST, FIRST_VIEW = 60, 1000  # seconds, milliseconds
 
 @pytest.fixture(scope="module")
 def told(three):
-    """What `tseval table` tells programs of the board."""
+    """Return the data that `tseval table` gives to programs."""
     done = call("table", three.board, "--format", "json")
     assert done.returncode == 0
     return json.loads(done.stdout)
@@ -43,7 +43,7 @@ def headings(page):
 
 
 def column(page, number):
-    """The numbers of a column in the rows of the body of the table, group by group."""
+    """Return the numbers of a column in the rows of the table's body, by group."""
     groups = page.evaluate(
         """(number) => {
           const groups = [];
@@ -67,17 +67,17 @@ def test_fifty_models_over_twenty_rows_are_small_soon_built_and_soon_seen(open_p
     assert dead_links(built.site) == []
     assert max(page.stat().st_size for page in (built.site / "entries").iterdir()) < LARGEST
     assert len(list((built.site / "entries").iterdir())) == 50
-    assert min(first_view(seen.page) for _ in range(3)) < FIRST_VIEW  # other processes may be in the way
+    assert min(first_view(seen.page) for _ in range(3)) < FIRST_VIEW  # other processes may delay a view
     assert seen.page.locator("#status").inner_text() == "50 of 50 models, 20 of 20 rows"
     assert seen.said == []
-    assert {*seen.asked} <= {seen.page.url}  # loaded again
+    assert {*seen.asked} <= {seen.page.url}  # the page itself, loaded again
 
 
 def first_view(page):
-    """Load a page again; give the milliseconds until something was painted and all of it is there."""
+    """Reload a page; return the milliseconds until its first paint and until everything is there."""
     page.reload()
     while not page.evaluate("performance.getEntriesByType('paint').length"):
-        page.wait_for_timeout(20)  # the page's policy forbids what would wait inside it
+        page.wait_for_timeout(20)  # the page's policy forbids code that would wait inside the page
     return page.evaluate(
         "Math.max(performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart, "
         "...performance.getEntriesByType('paint').map((one) => one.startTime))"
@@ -125,11 +125,11 @@ def test_a_click_sorts_rows_within_their_groups_and_a_third_undoes_it(seen):
     before = column(page, 1)
     expected = [sorted(group, reverse=True) for group in before]
     assert before != expected
-    button = page.get_by_role("button", name="lstm", exact=True)  # the best, and so the first
+    button = page.get_by_role("button", name="lstm", exact=True)  # the best model is the first
     button.click()
     assert column(page, 1) == expected
     assert page.locator("[aria-sort=descending]").all_inner_texts() == ["lstm"]
-    assert page.evaluate("document.activeElement.textContent") == "lstm"  # the keyboard stays where it was
+    assert page.evaluate("document.activeElement.textContent") == "lstm"  # the keyboard focus stays there
     page.keyboard.press("Enter")
     assert column(page, 1) == [group[::-1] for group in expected]
     page.keyboard.press("Enter")
@@ -190,7 +190,7 @@ def test_what_is_known_of_a_cell_is_told_on_hover_on_focus_and_in_the_text(seen,
     for key, number in (("ArrowRight", 1), ("ArrowDown", 4), ("ArrowLeft", 3), ("ArrowUp", 0), ("End", 2)):
         page.keyboard.press(key)
         assert page.locator(f"{ROWS} .v").nth(number).evaluate("(one) => one === document.activeElement")
-    # One stop for the whole table: the next one is after it.
+    # The whole table is one tab stop; the next stop is after it.
     assert page.locator('#board .v[tabindex="0"]').count() == 1
     shown = page.locator(f"{ROWS} small").first
     assert not shown.is_visible()
@@ -239,7 +239,7 @@ def test_two_models_compare_as_the_command_beside_them_says(seen, three, told):
         ]
         assert cells[-1] == row["outcome"]
     assert {row["outcome"] for row in expected} > {"undecided"}
-    # The other way round everything is turned.
+    # In the opposite direction, everything is reversed.
     page.select_option("#first", label="lstm")
     page.select_option("#second", label="model-14")
     turned = {"better": "worse", "worse": "better"}
@@ -265,7 +265,7 @@ def test_downloads_are_what_the_command_prints(seen, three, form):
 def test_axe_finds_nothing_that_a_reader_could_not_read(open_page, three, scheme):
     page = open_page(three.index, scheme).page
     page.check("#intervals")
-    page.locator(f"{ROWS} .v").first.focus()  # with what is told of a cell beside it
+    page.locator(f"{ROWS} .v").first.focus()  # with details of a cell next to it
     assert violations(page) == ""
     page.check("#flip")
     page.locator("#board thead tr").last.get_by_role("button").nth(2).click()
@@ -378,7 +378,7 @@ def test_seeds_are_shown_one_by_one_and_as_means(open_page, three, told, tmp_pat
     assert sorted(path.stem for path in (site / "entries").iterdir()) == names
     seen = open_page(site / "index.html")
     assert sorted(headings(seen.page)[1:]) == names
-    assert seen.page.locator("#models .badge.published").count() == 1  # what badges mean, and none has it
+    assert seen.page.locator("#models .badge.published").count() == 1  # in the legend; no entry has it
     means = seen.page.locator("#seeds table")
     assert means.locator("thead th").all_inner_texts()[1:] == ["lstm", "noisy"]
     cells = means.evaluate(

@@ -1,4 +1,4 @@
-"""The URN: its equation, which the tests of all cells hold it to, and what it promises beyond."""
+"""The URN: its equation, used by the tests of all cells, and its other properties."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6
 
 
 def skew(angles, n):
-    """S(x): x row by row above the diagonal, its negative below."""
+    """Return S(x): x row by row above the diagonal, its negative below."""
     s, left = np.zeros((n, n)), iter(angles)
     for row in range(n):
         for column in range(row + 1, n):
@@ -67,4 +67,4 @@ def test_the_urn_keeps_the_length_of_its_state_over_a_thousand_words(dtype, boun
     outputs = read(cell, words(1000).to(dtype))
     lengths = outputs.double().norm(dim=2)
     torch.testing.assert_close(lengths, torch.ones_like(lengths), rtol=0, atol=bound)
-    assert outputs.std(0).min() > 0.1  # and it does go round
+    assert outputs.std(0).min() > 0.1  # the rotation is not trivial

@@ -1,4 +1,4 @@
-"""A language model as PyTorch's example has it. Only the writer of the pickles imports it."""
+"""A language model like PyTorch's example. Only the program that writes the pickles imports it."""
 
 from torch import nn
 

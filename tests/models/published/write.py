@@ -1,6 +1,6 @@
-"""Write pickled models, and what they make of a text, into a folder: python write.py FOLDER.
+"""Write pickled models and their log-probabilities of a text into a folder: python write.py FOLDER.
 
-It runs in a process of its own, so that the reading process does not know the classes.
+It runs in a separate process, so that the reading process does not know the classes.
 """
 
 import json
@@ -25,14 +25,14 @@ FORMS = {"old": False, "zip": True}
 def make(kind="LSTM", tied=False):
     torch.manual_seed(len(kind) + tied)
     made = RNNModel(kind, len(WORDS), 6, 6 if tied else 5, 2, tied)
-    deviation = 0.5 if kind == "RNN_RELU" else 1.0  # it has no bound: rounding would grow with the state
+    deviation = 0.5 if kind == "RNN_RELU" else 1.0  # ReLU is unbounded: rounding grows with the state
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=deviation)  # far from uniform, so that a wrong gate or bias shows
     return made.eval()
 
 
 def logprobs(model):
-    """Log-probabilities of the words of each sentence after <eos>, by the module's own forward pass."""
+    """Return log-probabilities of each sentence's words after <eos>, by the module's own forward pass."""
     found = []
     for sentence in SENTENCES:
         ids = torch.tensor([WORDS.index(word) for word in ["<eos>", *sentence.split()]])
@@ -45,8 +45,8 @@ def logprobs(model):
 def write_as_of_2017(model, path):
     """Write the old format as PyTorch 0.3 did on a GPU.
 
-    Parameters by their class and a state, tensors by `_rebuild_tensor`, a THNN backend in every module,
-    storages as views of a larger root.
+    Parameters are saved as class and state, tensors by `_rebuild_tensor`. Every module has a THNN backend,
+    and storages are views of a larger root.
     """
     for module in model.modules():
         module._backend = BACKEND
@@ -85,18 +85,18 @@ def write_as_of_2017(model, path):
 
 
 class BACKEND:
-    """Stands for the backend object that modules had."""
+    """A replacement for the backend object that modules had."""
 
 
 def on_gpu(path):
-    """Make a file of the old format look as if it had been saved on a GPU."""
+    """Change a file of the old format as if it had been saved on a GPU."""
     content = path.read_bytes()
     content = content.replace(b"ctorch\nFloatStorage\n", b"ctorch.cuda\nFloatStorage\n")
     path.write_bytes(content.replace(b"X\x03\x00\x00\x00cpu", b"X\x06\x00\x00\x00cuda:0"))
 
 
 def flatten(model):
-    """Move the recurrent weights into one buffer, as cuDNN wants them."""
+    """Move the recurrent weights into one buffer, as cuDNN needs them."""
     parameters = list(model.rnn.parameters())
     buffer = torch.cat([parameter.data.flatten() for parameter in parameters])
     for parameter, part in zip(parameters, buffer.split([p.numel() for p in parameters]), strict=True):
@@ -124,7 +124,7 @@ def main(folder):
             save(f"protocol{protocol}-{form}", make(tied=True), form, protocol)
         save(f"flat-{form}", flatten(make("GRU")), form)
         model = make()
-        # Where there is a GPU, the wrapper moves what it wraps.
+        # On a machine with a GPU, the wrapper moves the model to it.
         save(f"parallel-{form}", model, form, wrapped=nn.DataParallel(deepcopy(model), dim=1).cpu())
     save("gpu", make(tied=True), "old")
     on_gpu(folder / "gpu.pt")
@@ -141,5 +141,5 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # torch wonders at what it cannot use here
+    warnings.simplefilter("ignore")  # torch warns about features that it cannot use here
     main(Path(sys.argv[1]))

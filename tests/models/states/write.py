@@ -1,7 +1,8 @@
-"""Write recurrent language models as people save them, and what each makes of a text: python write.py FOLDER.
+"""Write recurrent language models as users save them, and their log-probabilities of a text.
 
-It runs in a process of its own that imports torch and Lightning, and nothing of tseval. `expected.json` has,
-by file, the log-probabilities of the words of each sentence by the model's own forward pass, in nats.
+Run `python write.py FOLDER`. It runs in a separate process that imports torch and Lightning, and no part of
+tseval. `expected.json` has, for each file, the log-probabilities in nats of the words of each sentence, by
+the model's own forward pass.
 """
 
 import json
@@ -23,7 +24,7 @@ SENTENCES = ["the author laughs .", "the guard near an author laughs .", "an gua
 
 
 class Dictionary:
-    """As in PyTorch's word_language_model."""
+    """The dictionary of PyTorch's word_language_model."""
 
     def __init__(self):
         self.word2idx, self.idx2word = {}, []
@@ -70,7 +71,7 @@ class RNNModel(nn.Module):
 
 
 class Usual(nn.Module):
-    """The same with other names, words first by batch, and no biases where told."""
+    """The same model with other names, batch first, and optionally without biases."""
 
     def __init__(self, bias=True, width=6):
         super().__init__()
@@ -83,7 +84,7 @@ class Usual(nn.Module):
 
 
 class Cells(nn.Module):
-    """Layers one by one."""
+    """A model whose layers are separate modules."""
 
     def __init__(self):
         super().__init__()
@@ -99,7 +100,7 @@ class Cells(nn.Module):
 
 
 class WeightDrop(nn.Module):
-    """Merity et al. 2018: the recurrent weights are stored raw, and dropped into place for each window."""
+    """Merity et al. 2018: raw recurrent weights are stored, and copied into a layer for each window."""
 
     def __init__(self, module):
         super().__init__()
@@ -148,7 +149,7 @@ class Module(lightning.LightningModule):
 
 
 def drawn(model, kind="LSTM"):
-    deviation = 0.5 if kind == "RNN_RELU" else 1.0  # it has no bound: rounding would grow with the state
+    deviation = 0.5 if kind == "RNN_RELU" else 1.0  # ReLU is unbounded: rounding grows with the state
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=deviation)
     return model.eval()
@@ -165,7 +166,7 @@ def logprobs(model):
 
 
 def training(model, kind="LSTM"):
-    """A training dictionary after a step of Adam, with settings and a Dictionary in it."""
+    """Return a training dictionary after a step of Adam, with settings and a Dictionary."""
     optimizer = torch.optim.Adam(model.parameters())
     model(torch.zeros(2, 1, dtype=torch.long)).sum().backward()
     optimizer.step()

@@ -7,7 +7,7 @@ from tseval.suites.agreement import parse
 
 @pytest.fixture(autouse=True, scope="session")
 def opened_once():
-    """Open each parser once for all tests: that takes longer than what they parse."""
+    """Open each parser one time for all tests; opening takes longer than parsing their texts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parse, "open_parser", cache(parse.open_parser))
         yield

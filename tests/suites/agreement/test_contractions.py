@@ -1,4 +1,4 @@
-"""Contractions of treebanks are written as people write them: `du`, not `de le`."""
+"""Contractions of treebanks are written in ordinary spelling: `du`, not `de le`."""
 
 import csv
 
@@ -21,7 +21,7 @@ HEADS = {"Les": 1, "L'": 1}
 
 
 def tree(text, words, joined=()):
-    """Write a tree whose first noun is the subject of its verb; `joined` words are written as another."""
+    """Write a tree whose first noun is the subject of its verb; `joined` words have another spelling."""
     lines = [f"# text = {text}"]
     verb = next(i for i, word in enumerate(words, 1) if word in {"sont", "est"})
     subject = next(i for i, word in enumerate(words, 1) if word in {"clés", "ami"})

@@ -1,4 +1,4 @@
-"""The table of agreement examples: what is read back is what was written, and what is wrong is named."""
+"""The table of agreement examples: it is read back as written, and errors are named."""
 
 import csv
 import gzip
@@ -139,8 +139,7 @@ def test_a_file_that_is_no_table_of_examples_is_refused(tmp_path):
         read_examples(tmp_path / "a.parquet")
 
 
-# Examples from published files: forms, positions and counts, against what was published.
-# The columns of `agr_50_mostcommon_10K.tsv`, and a row as its authors' program writes it.
+# Examples from published files: forms, positions and counts, against the published numbers.
 HEADER = [
     "sentence", "orig_sentence", "pos_sentence", "subj", "verb", "subj_pos", "has_rel", "has_nsubj",
     "verb_pos", "subj_index", "verb_index", "n_intervening", "last_intervening", "n_diff_intervening",
@@ -187,12 +186,12 @@ def test_the_summary_counts_the_supplied_examples_as_supplied(file, name):
 @needs_linzen
 def test_pairs_of_forms_are_counted_as_published():
     table, tally = convert([LINZEN], Shares())
-    # Published: 7,489 sentences, 1972, 1957, 1943, 1287 and 330 by number of attractors. Four of them, two
-    # without and two with three attractors, give one form twice, and so ask nothing.
+    # Published: 7,489 sentences, and 1972, 1957, 1943, 1287 and 330 by number of attractors. Four of them
+    # (two without and two with three attractors) have the same form twice, so they give no question.
     assert tally.n_sentences == 7489
     assert sum(tally.left_out.values()) == 4
     assert Counter(table["n_attractors"].to_pylist()) == {0: 1970, 1: 1957, 2: 1943, 3: 1285, 4: 330}
-    for row in table.to_pylist():  # pairs of forms tell the number as their verbs do
+    for row in table.to_pylist():  # the pair of forms shows the number, as its verbs do
         assert opposite_form(row["verb_form"], row["number"])[0] == row["opp_verb_form"]
         assert not row["sentence"].endswith("<eos>")
 
@@ -315,8 +314,7 @@ def test_a_number_and_a_split_that_do_not_occur_are_warned_of(tmp_path):
         assert (warning in said) == (split not in splits)
 
 
-# Penn tags in place of rare words, against a count of the treebank made here.
-# Form, lemma, tag, head, relation.
+# Penn tags instead of rare words, against a count of the treebank made here.
 FARMERS = (
     "The the DT 2 det|Farmers farmer NNS 6 nsubj|near near IN 5 case|the the DT 5 det|barn barn NN 2 nmod|"
     "laugh laugh VBP 0 root"
@@ -344,14 +342,14 @@ def examples(folder, content, *options, name="trees.conllu"):
 @pytest.mark.parametrize(
     ("kept", "found"),
     [
-        # Everything stays, in lower case; the other form is as frequent.
+        # Everything stays, in lower case; the other form is equally frequent.
         ("the farmers near barn laugh laughs",
          ("the farmers near the barn laugh", "farmers", "laugh", "laughs", "rule")),
         ("the near laugh laughs", ("the NNS near the NN laugh", "NNS", "laugh", "laughs", "rule")),
-        # A rare verb is its tag, and so is its other form, be that frequent or not.
+        # A rare verb becomes its tag, and so does its other form, frequent or not.
         ("the near", ("the NNS near the NN VBP", "NNS", "VBP", "VBZ", "tag")),
         ("the near laughs", ("the NNS near the NN VBP", "NNS", "VBP", "VBZ", "tag")),
-        # A rare other form would be known as the wrong one by being unknown.
+        # A rare other form would be recognisable as wrong, because it would be unknown.
         ("the near laugh", ("the NNS near the NN laugh", "NNS", "laugh", "VBZ", "tag")),
     ],
 )  # fmt: skip
@@ -371,7 +369,8 @@ def test_several_texts_are_counted_together(tmp_path):
             (folder / f"{name}.txt").write_text(counted[name])
         named = [part for name in texts for part in ("--counts-from", f"{name}.txt")]
         found[texts] = examples(folder, conllu(FARMERS), "--frequent", 3, *named)[0][0]
-    # Alone: laugh near barn; laughs the laugh. Together laugh 3, near 3, laughs 2 before the 2.
+    # Most frequent words of a: laugh, near, barn; of b: laughs, the, laugh; of both: laugh 3, near 3, laughs
+    # 2 (by alphabet before `the`, 2).
     expected = ("DT NNS near DT barn laugh", "the NNS IN the NN laugh", "DT NNS near DT NN laugh")
     assert tuple(found[texts] for texts in ("a", "b", "ab")) == expected
 

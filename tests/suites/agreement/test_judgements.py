@@ -1,4 +1,4 @@
-"""Pairs of treebanks that a reader judged: the counts and intervals of the results page follow from them."""
+"""Judged treebank pairs: the counts and intervals of the results page follow from them."""
 
 import gzip
 import re
@@ -14,13 +14,13 @@ PAGE = Path(__file__).parents[3] / "docs/results/treebank-pairs.md"
 
 
 def judged():
-    """The judged pairs, as language, good, bad, judgement and note."""
+    """Return the judged pairs, as language, good, bad, judgement and note."""
     lines = gzip.decompress(TREEBANK_JUDGEMENTS.read_bytes()).decode("utf-8").split("\n")
     return [line.split("\t") for line in lines[1:-1]]
 
 
 def rows_of_the_page():
-    """The numbers of the table of pairs that were read with rules, by language."""
+    """Return the numbers of the page's table "With rules", by language."""
     text = PAGE.read_text("utf-8").partition("\n### With rules\n")[2]
     rows = re.findall(r"^\| (\w+) [^|]+ \| (\d+) \| (\d+) \| (\S+) to (\S+) \| (\d+) \|", text, re.MULTILINE)
     return {language: numbers for language, *numbers in rows}
@@ -46,7 +46,7 @@ def test_intervals_of_the_page_are_those_of_scipy(language):
 
 
 def later_rows_of_the_page():
-    """The numbers of the table of later drawings: read, wrong, and the interval."""
+    """Return the page's numbers of later samples: read, wrong, and the interval."""
     text = PAGE.read_text("utf-8").partition("The reader then judged new samples:\n")[2]
     return re.findall(r"^\| \w+ [^|]+ \| (\d+) \| (\d+) \| (\S+) to (\S+) \|", text, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Text through a real parser into trees, and what the reader of treebanks makes of them."""
+"""Text is parsed into trees by a real parser, and the treebank reader reads these trees."""
 
 import gzip
 import sys
@@ -26,7 +26,7 @@ The author that was invited by the guards laughs .
 
 
 def parse(folder, text, *more, name="text.txt", output="text.conllu"):
-    """Parse a text by the command; give the file of trees."""
+    """Parse a text with the command; return the file of trees."""
     (folder / name).write_text(text, encoding="utf-8")
     succeed("data", "parse", name, "-o", output, "--parser", MODEL, *more, cwd=folder)
     return folder / output
@@ -52,7 +52,7 @@ def test_the_examples_of_a_parsed_text_are_what_a_reader_sees(tmp_path):
 def test_a_line_is_one_sentence_with_its_words_and_the_heads_that_spacy_gives(tmp_path):
     with gzip.open(TEXT_SAMPLE, "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()[:100]
-    lines[7] = "I came . I saw . I conquered ."  # the parser alone would make three of it
+    lines[7] = "I came . I saw . I conquered ."  # three sentences for the parser alone
     found = trees(parse(tmp_path, "\n".join(lines)))
     assert [[word["form"] for word in tree] for tree in found] == [line.split(" ") for line in lines]
     pipeline = spacy.load(MODEL, disable=["ner"])
@@ -125,7 +125,7 @@ def test_what_is_no_tree_is_left_out_and_counted(tmp_path):
     assert (parsed.sentences, parsed.words, parsed.left_out) == (1, 4, 1)
     (tree,) = trees(tmp_path / "t.conllu")
     assert len(tree) == 4
-    assert "generator" in tree.metadata  # the head of the file stands before whatever comes first
+    assert "generator" in tree.metadata  # the header of the file is part of its first tree
 
 
 def test_a_treebank_is_limited_by_its_sentences_not_by_its_lines(tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_a_text_that_does_not_look_tokenised_is_remarked_on(tmp_path):
     assert "3 sentences, 10 words; 0 left out (the parser found no tree)" in ended.stderr
 
 
-# What cannot be parsed: one message, exit code 2, and nothing left behind.
+# Inputs that cannot be parsed: one message, exit code 2, and no files left.
 GOOD = "the dog barks .\n"
 CUT = gzip.compress(GOOD.encode() * 500, mtime=0)[:-20]
 
@@ -215,7 +215,7 @@ def test_a_parser_that_is_none_is_named(tmp_path, model, message):
 
 def test_spacy_is_named_where_it_is_missing(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text(GOOD)
-    monkeypatch.setitem(sys.modules, "spacy", None)  # what Python sees where it is not installed
+    monkeypatch.setitem(sys.modules, "spacy", None)  # Python's state if it is not installed
     said = refused(tmp_path, model="en_core_web_sm")
     assert said == 'tseval: parsing needs spaCy: pip install "tseval[parse]"\n'
 

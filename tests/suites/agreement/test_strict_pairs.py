@@ -1,4 +1,4 @@
-"""Strict pairs: each rule leaves out what grammars say may be right, and brings back what is surely wrong."""
+"""Strict pairs: each rule leaves out pairs that grammars may allow, and keeps pairs that are surely wrong."""
 # ruff: noqa: E501 - a sentence of a treebank is a line
 
 import gzip
@@ -27,7 +27,7 @@ POLISH = (
 def test_a_feature_that_only_one_value_has_is_no_difference(tmp_path):
     changes, _ = pairs_of(tmp_path, "subject-verb-gender", *POLISH, *POLISH)
     assert changes == {("spała", "spał"), ("spał", "spała")}
-    # Animacy differs within Masc, so two of its values stay two readings.
+    # Animacy differs within Masc, so two of its values remain two analyses.
     with pytest.raises(SuiteError, match=r"no other form is known"):
         make_pairs([tmp_path / "t.conllu"], open_phenomenon("subject-verb-gender"), strict=False)
 
@@ -44,7 +44,7 @@ def test_a_form_of_both_genders_is_one_of_either(tmp_path):
 
 
 def noun_phrase(determiner, lemma, noun, gender, extra="", space=True):
-    """An Italian determiner and noun, which is the root."""
+    """Return an Italian determiner and noun; the noun is the root."""
     glue = "" if space else "/SpaceAfter=No"
     features = f"{extra}Gender={gender}|Number=Sing"
     return f"{determiner}/{lemma}/DET/{features}/2/det{glue} {noun}/{noun}/NOUN/Gender={gender}|Number=Sing/0/root"
@@ -69,7 +69,7 @@ def test_an_article_gets_the_form_that_the_next_sound_takes(tmp_path):
 
 
 def test_a_word_before_another_sound_would_have_another_form(tmp_path):
-    # Qual è, but quale sono would need its full form: the spelling shows the right verb.
+    # Qual è is right, but *quale sono* needs the full form, so the spelling would show the correct verb.
     lines = [
         "Qual/quale/DET/Number=Sing/3/root è/essere/AUX/Number=Sing/1/cop problema/problema/NOUN/Number=Sing/0/nsubj",
         "Quale/quale/DET/Number=Sing/2/det problema/problema/NOUN/Number=Sing/0/root",
@@ -85,7 +85,7 @@ def test_a_word_before_another_sound_would_have_another_form(tmp_path):
 
 
 def polish_noun(lemma, *forms):
-    """Genitive singular, nominative plural and genitive plural of a feminine noun, each after an adposition or not."""
+    """Return a feminine noun as root in genitive singular, nominative plural and genitive plural."""
     features = "Case={}|Gender=Fem|Number={}"
     names = [("Gen", "Sing"), ("Nom", "Plur"), ("Gen", "Plur")]
     return [
@@ -96,8 +96,8 @@ def polish_noun(lemma, *forms):
 
 
 def test_a_form_of_the_governed_case_in_another_number_is_no_error(tmp_path):
-    # do takes the genitive: do firm (plural), do firmy (singular). Of firma no genitive singular is seen, but
-    # other feminines in -my have one form for it and for the nominative plural.
+    # *do* takes the genitive: do firm (plural), do firmy (singular). The treebank has no genitive singular of
+    # *firma*, but other feminines in -my use one form for it and for the nominative plural.
     nouns = [
         *polish_noun("zima", "zimy", "zimy", "zim"), *polish_noun("forma", "formy", "formy", "form"),
         *polish_noun("firma", "", "firmy", "firm"), *polish_noun("rzecz", "rzeczy", "rzeczy", ""),
@@ -130,7 +130,7 @@ def test_a_noun_has_both_numbers_if_others_of_its_ending_have(tmp_path):
     others += [LEHRER.replace("Lehrer", noun) for noun in ("Bäcker", "Fahrer")]
     _, left_out = pairs_of(tmp_path, "subject-verb-number", *GERMAN * 2, LEHRER, *others)
     assert left_out == {"the new form is right in another reading of the words": 3}
-    # Without nouns in -er that have one form for both, nothing speaks against it.
+    # Without nouns in -er that have one form for both numbers, nothing excludes the pair.
     _, left_out = pairs_of(tmp_path, "subject-verb-number", *GERMAN * 2, LEHRER)
     assert left_out == {}
 
@@ -145,7 +145,7 @@ def test_a_second_source_decides_which_form_is_right(tmp_path):
 
 
 def adjective(determiner, definite, adjective, noun, gender):
-    """A German noun phrase in the nominative."""
+    """Return a German noun phrase in the nominative."""
     return (
         f"{determiner}/{determiner}/DET/Definite={definite}/3/det "
         f"{adjective}/{adjective[:4]}/ADJ/Case=Nom|Gender={gender}|Number=Sing/3/amod "
@@ -173,7 +173,7 @@ BASQUE_FEATURES = "Mood=Ind|Number[abs]={}|Number[erg]=Sing|Person[abs]=3|Person
 
 
 def basque(auxiliary, number, noun="liburu", subject=True):
-    """A Basque clause: a subject, an object, a participle and an auxiliary."""
+    """Return a Basque clause: a subject, an object, a participle and an auxiliary."""
     form = noun + ("a" if number == "Sing" else "ak")
     verb = 3 if subject else 2
     words = ["Anek/Ane/PROPN/Case=Erg|Number=Sing/3/nsubj"] * subject
@@ -185,7 +185,8 @@ def basque(auxiliary, number, noun="liburu", subject=True):
 
 
 def test_a_basque_auxiliary_keeps_tense_and_subordinator(tmp_path):
-    # du, ditu; zuen, zituen (past); duela, dituela (that): the treebank marks neither tense nor subordinators.
+    # du, ditu; zuen, zituen (past); duela, dituela (that): the treebank marks neither tense nor
+    # subordination.
     lines = [basque("du", "Sing"), *[basque("ditu", "Plur")] * 2]
     lines += [
         basque("zuen", "Sing"),
@@ -306,7 +307,7 @@ def test_agreement_with_the_predicate_makes_no_pair(tmp_path):
 
 
 def test_an_adjective_between_two_nouns_may_belong_to_either(tmp_path):
-    # Hebrew construct states: the adjective of beyt sefer gadol is of the house or of the book.
+    # Hebrew construct states: the adjective in *beyt sefer gadol* may modify *house* or *book*.
     phrase = "{}/{}/NOUN/Gender={}/0/root {}/{}/NOUN/Gender={}/1/compound {}/gadol/ADJ/Gender={}/1/amod"
     lines = [
         phrase.format("beyt", "bayit", "Masc", "xolim", "xole", "Masc", "gadol", "Masc"),
@@ -319,7 +320,7 @@ def test_an_adjective_between_two_nouns_may_belong_to_either(tmp_path):
 
 
 def test_where_definiteness_is_not_marked_the_case_of_nouns_makes_no_pair(tmp_path):
-    # Arabic: the article al- is part of the word, and in this treebank no feature says so.
+    # Arabic: the article al- is part of the word, and this treebank has no feature for it.
     clause = "{}/kitāb/NOUN/Case={}/0/root"
     after = "في/fī/ADP/_/2/case الكتاب/kitāb/NOUN/Case=Gen/0/root"
     changes, reason = pairs_of(
@@ -373,7 +374,7 @@ def test_other_words_that_show_the_right_value_are_counted(tmp_path):
     }  # fmt: skip
 
 
-# What the version before had, by its own program: the SHA-256 of good, bad and reasons of all words.
+# Output of an earlier version, by its own program: the SHA-256 of good, bad and reasons for all words.
 BEFORE = {
     ("de_gsd", "determiner-noun-case"): "035cbea0652ee95b",
     ("de_gsd", "subject-verb-number"): "788f7294cc4885d3",

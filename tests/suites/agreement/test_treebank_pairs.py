@@ -1,4 +1,4 @@
-"""Minimal pairs from treebanks: equal to plain loops over the trees, and what is left out has its reason."""
+"""Minimal pairs from treebanks equal plain loops over the trees, and every omission has a reason."""
 
 import gzip
 import re
@@ -33,7 +33,7 @@ def paradigm(token, feature):
 
 
 def written(tokens, changed=None, form=""):
-    """The text of a sentence: multiword tokens as they stand, spaces as the file says."""
+    """Return the text of a sentence: multiword tokens unchanged, spaces as in the file."""
     text, inside = "", set()
     for token in tokens:
         if isinstance(token["id"], tuple):
@@ -49,7 +49,7 @@ def written(tokens, changed=None, form=""):
 
 
 def glued(tokens, number):
-    """Whether a word is a part of another, or has letters right before or behind it."""
+    """Return whether a word is part of another, or has letters directly before or after it."""
     text = written(tokens, number, "\0")
     at = text.find("\0")
     return at < 0 or any(letter.isalnum() for letter in text[max(at - 1, 0) : at] + text[at + 1 : at + 2])
@@ -65,7 +65,7 @@ APOSTROPHE, VOWEL = re.compile(r"\w['’]$"), re.compile(r"(?i)[aeiouyhàâæé�
 
 
 def by_a_plain_loop(path, feature, targets):
-    """The pairs of a sentence's target words, as the page defines them."""
+    """Return the pairs of a sentence's target words, by the definition on the page."""
     trees, forms = sentences(path), defaultdict(lambda: defaultdict(Counter))
     for tokens in trees:
         for token in tokens:
@@ -91,14 +91,14 @@ def by_a_plain_loop(path, feature, targets):
                     continue
                 before = words.get(token["id"] - 1)
                 sounds = {bool(VOWEL.match(form)) for form in (best[0], token["form"])}
-                if before and before["lemma"] in elided and len(sounds) > 1:  # je suis, but j'es
+                if before and before["lemma"] in elided and len(sounds) > 1:  # je suis, but not j'es
                     continue
                 found.add((written(tokens), written(tokens, token["id"], capitals(best[0], token["form"]))))
     return found
 
 
 def dependents(relation, upos, feature):
-    """Words of a part of speech that hang on a noun by a relation and share a feature with it."""
+    """Return a function that yields dependents of nouns, by relation and upos, if a feature agrees."""
 
     def targets(words):
         for token in words.values():
@@ -178,11 +178,11 @@ def test_the_other_form_is_of_the_same_paradigm(tmp_path):
     ("more", "reason"),
     [
         ([], "no other form is known"),
-        # a plural that is seen as a singular too
+        # a plural that also occurs as a singular
         ([PLURAL, "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Number=Sing|Typo=No/0/root",
           "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Number=Sing/0/root"],
          "the other form also has the first's features"),
-        # ... in another mood; one that the word before it would be written otherwise for
+        # ... in another mood; a form before which the previous word is spelt differently
         ([PLURAL, "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Mood=Sub|Number=Sing/0/root"],
          "the other form also has the first's features"),
         ([PLURAL.replace("bellen/bellen", "ebellen/bellen"), "Hund'/Hund/NOUN/_/0/root"],
@@ -194,7 +194,7 @@ def test_the_other_form_is_of_the_same_paradigm(tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_not_sure_is_left_out_with_its_reason(tmp_path, more, reason):
-    # A pair of another verb, so that there are some.
+    # A pair of another verb, so that the result is not empty.
     others = [line.replace("bell", "heul") for line in (SINGULAR, PLURAL)]
     assert reason in pairs_of(treebank(tmp_path, SINGULAR, *more, *others)).left_out
 

@@ -29,7 +29,7 @@ the the DET DT _ 5 det
 guard guard NOUN NN Number=Sing 2 nmod
 laugh laugh VERB VBP Mood=Ind|Number=Plur|Person=3|Tense=Pres|VerbForm=Fin 0 root
 """
-# German has no Penn tags, and no English rule gives its forms.
+# German has no Penn tags, and its forms do not follow the English rule.
 HUNDE = """
 Die der DET _ _ 2 det
 Hunde Hund NOUN _ Number=Plur 6 nsubj
@@ -46,7 +46,7 @@ schläft schlafen VERB _ Mood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin 0
 
 
 def conllu(tree, *comments):
-    """A sentence in CoNLL-U."""
+    """Return a sentence in CoNLL-U."""
     lines = [f"# {comment}" for comment in comments]
     for n, line in enumerate(tree.strip().splitlines(), 1):
         form, lemma, pos, tag, features, head, relation = line.split(" ")
@@ -79,7 +79,7 @@ def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell(treebank, n_se
     rows_found = converted(treebank).to_pylist()
     found = {tuple(str(row[name]) for name in key): row for row in rows_found}
     assert found.keys() == expected.keys()
-    # The supplied splits are by another hash, and its sources name the genre.
+    # The supplied splits use another hash, and its sources name the genre.
     compared = rows[0].keys() - {"split", "source"}
     for one, row in expected.items():
         assert {name: str(found[one][name]) for name in compared} == {name: row[name] for name in compared}
@@ -95,11 +95,11 @@ def test_without_penn_tags_the_features_tell_the_same(tmp_path):
         {tuple(row[name] for name in key): row["opp_verb_form"].lower() for row in table.to_pylist()}
         for table in map(converted, (TREEBANK_SAMPLE, tmp_path / "bare.conllu"))
     )
-    # Found again: all but verbs whose other form is not in this small treebank, and pronouns tagged NN.
+    # All are found except verbs whose other form is not in this small treebank, and pronouns with the tag NN.
     assert len(features) > 25
     assert features.keys() <= full.keys()
     different = {(full[one], features[one]) for one in features if full[one] != features[one]}
-    assert different == {("’ve", "have")}  # of the same verb
+    assert different == {("’ve", "have")}  # forms of the same verb
 
 
 def test_an_example_counts_what_lies_between_subject_and_verb(tmp_path):
@@ -241,7 +241,7 @@ def test_words_are_counted_where_a_written_word_holds_several(tmp_path):
     ],
 )
 def test_a_malformed_line_is_named_by_file_and_number(tmp_path, old, new, message):
-    # Two sentences of six words: `near` of the second one stands in line 10.
+    # Two sentences of six words: `near` in the second is on line 10.
     (tmp_path / "trees.conllu").write_text(conllu(AUTHORS) + conllu(AUTHORS).replace(old, new))
     assert message in refuse("data", "agreement", "trees.conllu", "-o", "a.tsv", cwd=tmp_path).stderr
     assert not (tmp_path / "a.tsv").exists()
@@ -267,7 +267,7 @@ def test_a_treebank_without_examples_says_why(tmp_path, content, message):
 
 def test_the_library_that_reads_treebanks_is_named_where_it_is_missing(tmp_path, monkeypatch):
     (tmp_path / "trees.conllu").write_text(conllu(AUTHORS))
-    monkeypatch.setitem(sys.modules, "conllu", None)  # what Python sees where it is not installed
+    monkeypatch.setitem(sys.modules, "conllu", None)  # Python's state if it is not installed
     done = refuse("data", "agreement", "trees.conllu", "-o", "a.tsv", cwd=tmp_path)
     assert done.stderr == 'tseval: reading treebanks needs conllu: pip install "tseval[conllu]"\n'
 
@@ -284,5 +284,5 @@ def test_sentences_without_names_are_named_by_their_lines_and_survive_every_form
 
 def test_the_command_counts_and_writes_the_examples(tmp_path):
     command = "data", "agreement", TREEBANK_SAMPLE, "-o", "a.parquet", "--source", "ewt"
-    assert "150 sentences, 37 examples: " in succeed(*command, cwd=tmp_path).stdout  # as supplied
+    assert "150 sentences, 37 examples: " in succeed(*command, cwd=tmp_path).stdout  # the supplied numbers
     assert read_examples(tmp_path / "a.parquet")["source"].to_pylist() == ["ewt"] * 37

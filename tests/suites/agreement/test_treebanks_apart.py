@@ -1,4 +1,4 @@
-"""Treebanks are read each by itself, and words without a form of their own are read as they stand."""
+"""Each treebank is read separately, and words without a form are read as in the text."""
 
 from in_process import refuse, succeed
 from small import write_file
@@ -11,7 +11,7 @@ from tseval.suites.agreement.treebank_pairs import list_phenomena, make_pairs
 # Forms of multiword tokens
 
 
-# UD Turkish IMST: the inner words of derived words have no form. In each line: the cells that are not _.
+# UD Turkish IMST: the inner words of derived words have no form. Each line has the cells other than _.
 LINES = """
 1|On|on|NUM|NumType=Card|2|nummod
 2-3|kilometrelik
@@ -31,7 +31,7 @@ PLURAL = """
 
 
 def conllu(lines):
-    """Write lines of CoNLL-U."""
+    """Return lines of CoNLL-U."""
     written = []
     for line in lines.split():
         number, form, lemma, upos, features, head, relation, misc = [*line.split("|"), *"_______"][:8]
@@ -47,12 +47,12 @@ def test_an_inner_word_without_a_form_is_no_part_of_the_text(tmp_path):
     write_file(tmp_path / "tr.conllu", IMST)
     (tree,) = read_trees(tmp_path / "tr.conllu")
     assert tree.text() == "On kilometrelik yol bitti."
-    assert tree.tokens() == "On kilometrelik yol bit ti ."  # words, as in do n't
+    assert tree.tokens() == "On kilometrelik yol bit ti ."  # the words, as in do n't
     assert len(tree.words) == 7  # without the empty node
 
 
 def test_an_inner_word_without_a_form_is_no_form_of_its_lemma(tmp_path):
-    # kilometre has one more form here: only that one, and not _, may be a new form.
+    # kilometre has one other form here. Only that form may be the new form, not _.
     plural = conllu(PLURAL.format("bittiler")) + conllu(PLURAL.format("bitti"))
     write_file(tmp_path / "tr.conllu", (IMST + plural) * 2)
     request = "pattern { N [upos=NOUN, Number] } % change: N.Number"
@@ -98,7 +98,7 @@ def bank(folder, name, lines):
 
 
 def test_a_treebank_that_marks_less_takes_no_pair_from_another(tmp_path):
-    # English EWT has Number=Plur on verbs, LinES has no Number there: sleep may then be of either number.
+    # English EWT has Number=Plur on verbs, but LinES has no Number there, so sleep may have either number.
     marked = bank(tmp_path, "en_ewt-ud-dev.conllu", MARKED * 2)
     unmarked = bank(tmp_path, "en_lines-ud-dev.conllu", UNMARKED * 2)
     phenomenon = open_phenomenon("subject-verb-number")

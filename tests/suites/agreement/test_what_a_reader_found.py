@@ -1,6 +1,6 @@
-"""Strict pairs leave out what a reader of two hundred pairs of ten languages found to be right.
+"""Strict pairs leave out correct sentences, which a review of two hundred pairs of ten languages found.
 
-The languages and the pairs are those of docs/results/treebank-pairs.md; the grammars are named by the rules.
+The languages and pairs are in docs/results/treebank-pairs.md; the rules name the grammars.
 """
 # ruff: noqa: E501 - a sentence of a treebank is a line
 
@@ -17,12 +17,12 @@ PSOR = "Number[psor]=Sing|Person[psor]=3"
 
 
 def noun(form, lemma, features):
-    """A Turkish noun that is the root, twice, so that its form is no single one."""
+    """Return a Turkish noun as the root, twice, so that its form occurs more than once."""
     return [f"{form}/{lemma}/NOUN/{features}/0/root"] * 2
 
 
 def after(form, lemma, features, adposition):
-    """A noun and its adposition, as often as it takes to know the cases of an adposition."""
+    """Return a noun and its adposition, often enough to learn the cases of the adposition."""
     lemma_of = {"olarak": "ol"}.get(adposition, adposition)
     return [f"{form}/{lemma}/NOUN/{features}/0/root {adposition}/{lemma_of}/ADP/_/1/case"] * 12
 
@@ -41,7 +41,7 @@ TURKISH = [
 
 @pytest.mark.parametrize("adposition", ["için", "olarak"])
 def test_a_turkish_noun_of_somebody_makes_no_wrong_case(tmp_path, adposition):
-    # eğitimin için: for your education. işi için: for his work. işte için is wrong, and so is evinin için.
+    # eğitimin için: for your education. işi için: for his work. işte için and evinin için are wrong.
     changes, left_out = pairs_of(
         tmp_path, "adposition-case", *TURKISH, *after("eğitim", "eğitim", "Case=Nom", adposition)
     )
@@ -65,7 +65,7 @@ def test_a_rule_for_a_value_is_counted_where_no_other_value_is_left(tmp_path):
 
 
 def test_sonra_is_an_adverb_after_a_locative(tmp_path):
-    # O günde sonra: on that day, later. With ablative and genitive: o günden sonra, but not o günün sonra.
+    # O günde sonra: on that day, later. sonra takes the ablative: o günden sonra, but not o günün sonra.
     lines = [
         *noun("günde", "gün", "Case=Loc"), *noun("evde", "ev", "Case=Loc"), *noun("evden", "ev", "Case=Abl"),
         *noun("günün", "gün", "Case=Gen"), *noun("evin", "ev", "Case=Gen"), *noun("gülün", "gül", "Case=Gen"),
@@ -110,7 +110,7 @@ def test_a_companion_of_a_turkish_subject_may_count(tmp_path, word):
 
 
 def phrase(determiner, lemma, gender, noun, case="Nom", pronoun_after=None):
-    """A determiner and a noun, which is the root."""
+    """Return a determiner and a noun, which is the root."""
     more = "" if pronoun_after is None else "PronType=Dem|"
     word = f"{determiner}/{lemma}/DET/{more}Case={case}|Gender={gender}|Number=Sing"
     noun = f"{noun}/{noun}/NOUN/Case={case}|Gender={gender}|Number=Sing/0/root"
@@ -128,7 +128,7 @@ def test_spellings_with_and_without_dots_are_one_form(tmp_path):
 
 
 def test_russian_eto_may_be_a_subject(tmp_path):
-    # Эта атака остановила, это атака остановила: it was an attack that stopped. Neuter etot is wrong.
+    # Эта атака остановила, это атака остановила: it was an attack that stopped. Only neuter etot is wrong.
     lines = [
         phrase("эта", "этот", "Fem", "атака"), phrase("этот", "этот", "Masc", "дом"), phrase("это", "этот", "Neut", "окно"),
         phrase("моя", "мой", "Fem", "атака"), phrase("мой", "мой", "Masc", "дом"), phrase("моё", "мой", "Neut", "окно"),
@@ -141,7 +141,7 @@ def test_russian_eto_may_be_a_subject(tmp_path):
 
 
 def greek_object(form, lemma, case):
-    """A clause in the first person, with an object in the accusative, or a noun alone."""
+    """Return a clause in the first person with an object in the accusative, or a noun alone."""
     alone = f"{form}/{lemma}/NOUN/Case={case}|Gender=Fem|Number=Sing/0/root"
     clause = f"είδα/βλέπω/VERB/Number=Sing|Person=1/0/root {form}/{lemma}/NOUN/Case=Acc|Gender=Fem|Number=Sing/1/obj"
     return clause if case == "Acc" else alone
@@ -192,7 +192,7 @@ def test_a_greek_demonstrative_after_its_noun_may_be_a_possessor(tmp_path):
 
 
 def adjective_phrase(form, lemma, case, noun="πρόσβαση"):
-    """A Greek adjective and its noun."""
+    """Return a Greek adjective and its noun."""
     return (
         f"{form}/{lemma}/ADJ/Case={case}|Gender=Fem|Number=Sing/2/amod "
         f"{noun}/{noun}/NOUN/Case={case}|Gender=Fem|Number=Sing/0/root"
@@ -200,7 +200,7 @@ def adjective_phrase(form, lemma, case, noun="πρόσβαση"):
 
 
 def test_a_spelling_of_a_lemma_is_one_of_all_its_cases(tmp_path):
-    # ανοικτή, ανοιχτή: nominative and accusative of all feminines in -τή have one form.
+    # ανοικτή, ανοιχτή: feminines in -τή have one form for nominative and accusative.
     stems = ("λεπ", "πισ", "ζεσ", "σωσ", "κλεισ")
     lines = [
         adjective_phrase(f"{stem}τή", f"{stem}τός", case, noun)
@@ -209,7 +209,7 @@ def test_a_spelling_of_a_lemma_is_one_of_all_its_cases(tmp_path):
     changes, reason = pairs_of(tmp_path, "adjective-noun-case", *lines * 2)
     assert changes == set()
     assert "the other form also has the first's features (4)" in reason
-    # Without other words, nothing says that the two forms are spellings.
+    # Without other words, nothing shows that the two forms are spelling variants.
     changes, _ = pairs_of(tmp_path, "adjective-noun-case", *lines[-2:] * 4)
     assert changes == {("ανοικτή", "ανοιχτή"), ("ανοιχτή", "ανοικτή")}
 
@@ -354,7 +354,7 @@ def test_new_values_without_a_rule_are_refused(tmp_path):
 
 
 def german(determiner, noun, lemma, number, case="Nom", gender="Masc"):
-    """A German determiner and its noun; articles have no gender in the plural, but *kein* has."""
+    """Return a German determiner and its noun; in the plural, articles have no gender, but *kein* has."""
     shown = "" if number == "Plur" and not determiner.startswith("kein") else f"|Gender={gender}"
     word = f"{determiner}/{'kein' if determiner.startswith('kein') else 'der'}/DET/Case={case}|Number={number}{shown}/2/det"
     return f"{word} {noun}/{lemma}/NOUN/Case={case}|Gender={gender}|Number={number}/0/root"
@@ -394,7 +394,7 @@ def test_german_nouns_that_look_singular_and_plural_make_no_pair(tmp_path, noun,
 
 
 def test_a_german_genitive_in_s_makes_a_pair_if_its_plural_is_known(tmp_path):
-    # Des Berichts, der Berichts: the plural is Berichte. Of Popstar no plural is known.
+    # Des Berichts, der Berichts: the plural is Berichte. No plural of Popstar is known.
     reports = [
         german("des", "Berichts", "Bericht", "Sing", "Gen"),
         german("die", "Berichte", "Bericht", "Plur"),
@@ -427,7 +427,7 @@ WITH = "{0}/{0}/NOUN/Number={1}/4/nsubj Ali/Ali/PROPN/Number=Sing/1/nmod mit/mit
 
 
 def test_a_companion_counts_for_a_new_plural_alone(tmp_path):
-    # The girl with Ali come may be right somewhere, the girls with Ali comes nowhere.
+    # *The girl with Ali come* may be right in some contexts; *the girls with Ali comes* never is.
     _, left_out = pairs_of(tmp_path, "subject-verb-number", *VERBS * 2, WITH.format("kız", "Sing", "geldi"))
     assert left_out == {"the subject has an apposition or a companion, which may count too": 1}
     _, left_out = pairs_of(
@@ -480,7 +480,7 @@ BEN = "ben/ben/PRON/Case=Nom|Number=Sing|Person=1|PronType=Prs/{}/nsubj"
 
 
 def turkish_verb(form, lemma, person, head=0, relation="root", more=""):
-    """A Turkish verb in the singular."""
+    """Return a Turkish verb in the singular."""
     return f"{form}/{lemma}/VERB/{more}Number=Sing|Person={person}/{head}/{relation}"
 
 
@@ -544,7 +544,7 @@ def test_dogru_is_also_an_adverb_and_an_adjective(tmp_path, adposition):
 
 
 def test_a_word_that_nobody_annotated_is_no_second_reading(tmp_path):
-    # Spanish municipio has no Number once, and Number=Sing three times. sheep has none at any time.
+    # Spanish municipio has no Number in one place, and Number=Sing in three. sheep never has Number.
     subjects = [("municipio", "Number=Sing")] * 3 + [("municipio", "_")]
     lines = [f"{noun}/{noun}/NOUN/{features}/0/root" for noun, features in subjects] + [
         "sheep/sheep/NOUN/_/0/root"
@@ -584,7 +584,8 @@ def test_polish_to_may_be_a_subject_before_a_nominative(tmp_path):
 
 
 def test_a_bare_noun_after_a_spanish_participle_may_be_its_complement(tmp_path):
-    # Está catalogada Zona de protección, está catalogado Zona de protección: the place, or the park.
+    # Está catalogada Zona de protección, está catalogado Zona de protección: agreement with the place or the
+    # park.
     lines = [
         f"{noun}/{noun}/NOUN/Gender={gender}|Number=Sing/3/nsubj está/estar/AUX/_/3/aux {form}/{lemma}/VERB/Gender={gender}|Number=Sing|VerbForm=Part/0/root"
         for noun, gender, ending in (("zona", "Fem", "ada"), ("parque", "Masc", "ado"))

@@ -1,4 +1,4 @@
-"""Which texts items are scored after: what may stand in them, how long they are, and who has which."""
+"""The texts before items: their allowed content, their length, and which item gets which text."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ LABELS = {"simple_agrmt": 2, "long_vp_coord": 2, "simple_npi_anim": 3}
 
 
 def contexts_of(suite, case):
-    """Give the text that each row of a case has."""
+    """Return the text that each row of a case has."""
     column = case.sentences[case.labels[0]].to_pylist()
     return [suite.context.texts[int(text.partition(IN_CONTEXT)[0])] for text in column]
 
@@ -59,7 +59,7 @@ def test_labels_take_the_same_items():
 
 @pytest.mark.parametrize("each", [1, 3])
 def test_a_context_of_the_same_case_shares_no_lexicon_entry_with_its_item(each):
-    """Checked by sentences: no item of which a sentence stands in the text has an entry of this item."""
+    """Checked by sentences: no item with a sentence in the text shares a lexicon entry with this item."""
     suite = in_context(WHOLE, ContextRequest("same", 100, 0, each))
     for case, whole in zip(suite.cases, WHOLE.cases, strict=True):
         names = whole.entries.column_names
@@ -72,7 +72,7 @@ def test_a_context_of_the_same_case_shares_no_lexicon_entry_with_its_item(each):
         for row, text in enumerate(contexts_of(suite, case)):
             own = set(case.entries.select(names).slice(row, 1).to_pylist()[0].values()) - {None}
             for sentence in text[1:]:
-                # A sentence may belong to several items: one of them is free of the entries.
+                # A sentence may belong to several items: one of them shares no entry.
                 assert any(not entries[owner] & own for owner in owners[sentence]), (own, sentence)
 
 
@@ -126,7 +126,7 @@ def test_items_that_begin_alike_have_the_same_context_so_that_a_model_reads_thei
 
 
 def test_a_sentence_of_the_item_never_stands_in_its_context(tmp_path):
-    """The text holds the sentences of some items: these have the other stretches of it."""
+    """The text has sentences of some items; these items get the other parts of the text."""
     lines = [f"{text} ." for text in WHOLE.cases[0].sentences["ungrammatical"].to_pylist()[:30]]
     (tmp_path / "text.txt").write_text("\n".join(line.capitalize() for line in lines))
     suite = in_context(WHOLE, ContextRequest(str(tmp_path / "text.txt"), 12))
@@ -218,7 +218,7 @@ def test_contexts_that_cannot_be_are_one_message(refusals, name):
     with pytest.raises(SuiteError) as error:
         in_context(suite, ContextRequest(source, n_words, 0, each))
     assert message in str(error.value)
-    assert "\n  " in str(error.value)  # what to type
+    assert "\n  " in str(error.value)  # the command or line to type
 
 
 @pytest.mark.parametrize(("lengths", "message"), [

@@ -1,4 +1,4 @@
-"""CLAMS, Linzen's and Gulordava's formats, on small files written here."""
+"""The formats of CLAMS, Linzen and Gulordava, on small files written here."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Columns that nothing needs: their types are no reason to refuse a table; numbers may be missing."""
+"""Columns that tseval does not need: their types never refuse a table, and numbers may be missing."""
 
 import datetime
 

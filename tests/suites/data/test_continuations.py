@@ -23,7 +23,7 @@ COMPS: list[dict[str, Any]] = [
     {"prefix_acceptable": "the author", "prefix_unacceptable": "the taxi driver",
      "property_phrase": "swims .", "similarity": 0.5},
 ]  # fmt: skip
-# In the form of EWoK; made up, since its items may not stand here in plain text.
+# In the format of EWoK; made up, because EWoK items must not be published as plain text.
 CROSSED: list[dict[str, Any]] = [
     {"Domain": "likes", "ConceptA": "like", "ConceptB": "admire", "ContextType": "direct",
      "ContextDiff": "verb", "TargetDiff": "subject", "Context1": "the guards like the author .",
@@ -59,7 +59,7 @@ def model(folder):
 
 @pytest.fixture(scope="module")
 def logprob(folder):
-    """log P(continuation | prefix) in nats by a forward pass over the whole text, the start symbol first."""
+    """Return log P(continuation | prefix) in nats by one forward pass, with the start symbol first."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     network = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
@@ -106,7 +106,7 @@ def test_each_target_must_be_more_probable_after_its_own_context(tmp_path, model
         ("likes", "target 1"): [found[0][0]], ("likes", "target 2"): [found[0][1]],
         ("swims", "target 1"): [found[1][0], found[2][0]], ("swims", "target 2"): [found[1][1], found[2][1]],
     }  # fmt: skip
-    # The last record is the one before it, its halves exchanged: one item, whatever is asked.
+    # The last record is the one before it with exchanged halves: one item for every method.
     assert run.verdicts["item.entry"].tolist() == ["1", "1", "2", "2", "2", "2"]
 
 

@@ -1,4 +1,4 @@
-"""Data that name no factor: items share the words in which their sentences differ."""
+"""Data without factors: items share the words in which their sentences differ."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ VERBS = ("laugh", "swim", "smile", "wait", "run", "sing", "jump")
 
 
 class ByVerb:
-    """A model that likes the right form of a verb in a share of sentences that is the verb's own."""
+    """A model that prefers the correct form of a verb in a share of sentences that differs by verb."""
 
     def __init__(self, shares):
         self.card = ModelCard("by-verb", "own", "0" * 64, {}, {"architecture": "a rule", "device": "cpu"})
@@ -38,7 +38,7 @@ class ByVerb:
 
 
 def rows_of(verbs, n_each, more=()):
-    """Write pairs in the singular and the plural, in which the same words differ the other way round."""
+    """Write singular and plural pairs, in which the same words differ in opposite directions."""
     rows = [",".join(["good", "bad", *more])]
     for verb in verbs:
         for n in range(n_each):
@@ -202,7 +202,7 @@ def test_columns_that_many_items_share_are_proposed(tmp_path):
 
 
 def test_a_run_from_before_there_was_such_a_factor_still_holds(seven):
-    as_it_was = replace(tseval.load_suite(seven), files=None)  # of which nothing is inferred
+    as_it_was = replace(tseval.load_suite(seven), files=None)  # without files, no factors are inferred
     tseval.evaluate("bundled:lstm", as_it_was, out=seven.parent / "old")
     assert "inferred" not in (seven.parent / "old/manifest.json").read_text()
     found = succeeded(call("verify", "old", "--suite", "seven.csv", cwd=seven.parent)).stdout
@@ -211,7 +211,7 @@ def test_a_run_from_before_there_was_such_a_factor_still_holds(seven):
 
 @pytest.mark.parametrize(("n_verbs", "n_each"), [(7, 40), (20, 20)])
 def test_intervals_hold_for_other_verbs(n_verbs, n_each):
-    # In plain numpy: verbs have accuracies from a beta distribution of mean .7; the truth is .7.
+    # In plain numpy: verbs have accuracies from a beta distribution with mean .7, which is the truth.
     random, held, alone, draws = np.random.default_rng(4), 0, 0, 400
     design = Design.of(Factors(("critical",), np.repeat(np.arange(n_verbs), n_each)[:, None]))
     everything = np.ones(n_verbs * n_each, bool)
@@ -222,4 +222,4 @@ def test_intervals_hold_for_other_verbs(n_verbs, n_each):
         half = 1.96 * np.sqrt(found.value * (1 - found.value) / len(shares))
         alone += abs(found.value - 0.7) <= half
     assert 0.92 < held / draws < 0.985
-    assert alone / draws < 0.8  # what items that are taken as independent would give
+    assert alone / draws < 0.8  # the result if items are treated as independent

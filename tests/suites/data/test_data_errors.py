@@ -1,4 +1,4 @@
-"""Every message about data of one's own: a file, what is said of its columns, and what is wrong with it."""
+"""Every message about a user's data: a file, the options for its columns, and the error."""
 
 import json
 import re
@@ -21,7 +21,7 @@ PREFIXED = {"prefix": "the author", "good": "laughs .", "bad": "laugh .", "numbe
 CROSSED = {"Context1": "a b", "Context2": "b a", "Target1": "c", "Target2": "d"}
 PAIRS = "Satz;Falsch\na b;b a\n"
 
-# A file, what stands in it, what it says of its columns, and the message: a text, or a pattern.
+# File name, content, options for its columns, and the message: a text or a pattern.
 ROWS = [
     # Tables of sentences and pairs, with the line to type.
     *(("a.csv", *row) for row in [
@@ -114,7 +114,7 @@ ROWS = [
         ({"sentence": "d", "rating": 1, "ratings": []}, "a.jsonl:4: ratings is empty"),
         ({"sentence": "d", "ratings": [1, 2]}, "no value in the columns 'rater' and 'ratings', but other"),
     ]),
-    # Pairs in lines of JSON, and what stands in no table.
+    # Pairs in JSON lines, and content that is not allowed in a table.
     *(("p.jsonl", f'{{"good": "a", "bad": "b", "n": 1}}\n{line}\n', None, said) for line, said in [
         ("{", "p.jsonl:2: no JSON"),
         ("[1]", "p.jsonl:2: this line is not a JSON object"),
@@ -167,7 +167,7 @@ ROWS = [
         ("1\tbarks\tbark\t0\n", "a.gold:1: word 1 of the sentence is not the form 'barks'"),
         ("2\tbarks\tbark\t0\n" * 2, "a.gold: the file has 2 lines"),
     ]),
-    # Records of JSON, the second of which lacks a column.
+    # JSON records; the second has no value for a column.
     *(("a.jsonl", f'{{"{name}": 1, {row}}}\n{{{row}}}\n', None, said) for row, name, said in [
         ('"item": 1, "label": "good", "sentence": "a b"', "critical", "a.jsonl:2: the column 'critical' "
                                                                       "has ''"),

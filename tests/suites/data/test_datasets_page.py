@@ -1,4 +1,4 @@
-"""The table of docs/datasets.md from what a file looks like to the line to type, row by row."""
+"""The table in docs/datasets.md from a file's appearance to the line to type, row by row."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def test_the_table_has_its_rows():
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A model that is read in no time."""
+    """Save a model that loads quickly."""
     words = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "laugh", "."), lowercase=True)
     path = tmp_path_factory.mktemp("model") / "small.pt"
     model = LanguageModel(Sizes("srn", len(words), 4, 4, 1)).eval()

@@ -1,4 +1,4 @@
-"""Items that are left out: errors that are known of published sets, and lists of one's own."""
+"""Items that are left out: known errors of published sets, and lists of the user."""
 
 import gzip
 import json
@@ -19,8 +19,8 @@ CASES = ("passive_1", "principle_A_case_2", "expletive_it_object_raising")
 @pytest.mark.slow
 @needs_blimp
 def test_the_errors_of_blimp_are_those_that_were_reported():
-    # Counted in the published files: the words of issues 3 and 7 in the paradigms that they name, and twice
-    # the same sentence.
+    # Counted in the published files: the words of issues 3 and 7 in the paradigms that they name, and pairs
+    # of equal sentences.
     data = read_data(BLIMP)
     errors = {error.address.rpartition("/")[2]: error for error in known_errors(data)}
     counts = {number: sum(map(len, error.items.values())) for number, error in errors.items()}
@@ -40,7 +40,7 @@ def test_the_errors_of_blimp_are_those_that_were_reported():
 
 @pytest.fixture(scope="module")
 def some(tmp_path_factory):
-    """The paradigms of `CASES`, without the others."""
+    """Return the paradigms of `CASES` only."""
     path = tmp_path_factory.mktemp("blimp") / "blimp.jsonl"
     with gzip.open(BLIMP, "rt", encoding="utf-8") as lines:
         path.write_text("".join(line for line in lines if json.loads(line)["UID"] in CASES), "utf-8")
@@ -54,7 +54,7 @@ def test_known_errors_are_left_out_and_said(some):
     assert counts[0] - counts[1] == dict(zip(CASES, (2, 5, 18), strict=True))
     assert "left out: 25 items of 3,000 (exclude:known-errors)" in what_was_read(suite)
     assert (suite.exclude, len(suite.excluded or ())) == ("known-errors", 131)
-    # What stays keeps its number.
+    # The other items keep their numbers.
     kept = next(case for case in suite.cases if case.name == "passive_1")
     assert 324 not in kept.index.to_pylist()
     assert kept.index.to_pylist()[-1] == 999
@@ -123,7 +123,7 @@ def test_a_run_carries_its_list_and_resume_and_verify_hold_it_to_it(pairs):
     digest = manifest["key"]["exclude"]
     assert f"|items:all|exclude:{digest}|tseval:" in manifest["signature"]
     assert manifest["suite"]["excluded"] == [["x", "2"]]
-    (pairs / "out.csv").unlink()  # the manifest alone is needed
+    (pairs / "out.csv").unlink()  # only the manifest is needed
     assert call("verify", "r", "--suite", "./pairs.csv").returncode == 0
     other = call(*run, "--resume")
     assert (other.returncode, f"exclude: {digest}, not nothing" in other.stderr) == (2, True), other.stderr

@@ -1,4 +1,4 @@
-"""Downloads, from a server of our own on this machine."""
+"""Downloads from a server on this machine."""
 
 import http.server
 import re
@@ -45,7 +45,7 @@ def digest_of(folder, columns=None):
 
 
 def fetch(published, folder):
-    """Fetch a set; give its digest, and how far it said that it was."""
+    """Download a set; return its digest and the reported progress."""
     seen = []
     return fetch_files("clams_xx", published, folder, digest_of, lambda *counts: seen.append(counts)), seen
 
@@ -96,11 +96,11 @@ def git(folder, *arguments):
 
 @pytest.fixture
 def source(tmp_path):
-    """A repository whose files have changed since the commit."""
+    """Return a repository whose files have changed since the commit."""
     folder = tmp_path / "repository"
     (folder / "xx_evalset").mkdir(parents=True)
     git(folder, "init", "--quiet")
-    git(folder, "config", "uploadpack.allowReachableSHA1InWant", "true")  # as published repositories do
+    git(folder, "config", "uploadpack.allowReachableSHA1InWant", "true")  # as on published repositories
     for text in ("True\ta b\r\nFalse\ta c\r\n", "True\ta b\nFalse\tb b\n"):
         (folder / "xx_evalset/simple_agrmt.txt").write_bytes(text.encode())
         git(folder, "add", ".")
@@ -125,7 +125,7 @@ def test_a_commit_gives_its_own_files_byte_for_byte(tmp_path, source):
 
 @pytest.fixture
 def tables(tmp_path):
-    """A repository with a folder of tables, and one packed up."""
+    """Return a repository with a folder of tables and an archive of tables."""
     folder = tmp_path / "tables"
     shutil.copytree(RUBLIMP_SAMPLE, folder / "datasets")
     (folder / "datasets/.hidden").write_text("no data")
@@ -160,7 +160,7 @@ HOW = {"layout": "alternating-good-first", "sentence": "Satz", "case": "Art"}
 
 @pytest.fixture
 def turns(tmp_path):
-    """A repository with lines by turns in a folder below a folder, and with a zip archive of tables."""
+    """Return a repository with alternating lines in a nested folder, and with a zip archive of tables."""
     folder = tmp_path / "turns"
     for name, text in TURNS.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

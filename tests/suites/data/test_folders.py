@@ -1,4 +1,4 @@
-"""Folders of data: every file is read or named as not read, and files of one name are told apart."""
+"""Folders of data: every file is read or reported as unread, and files with equal names stay distinct."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tables as people publish them: columns get roles, rows become items, and what was read is said."""
+"""Published tables: columns get roles, rows become items, and tseval reports how it read them."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from tseval.suites.data.roles import read_columns
 from tseval.suites.data.row_texts import table_texts
 from tseval.writing import without_boundaries
 
-# Two minimal pairs, which every layout below spells out in its own way.
+# Two minimal pairs, which every layout below writes in a different way.
 PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]
 COLUMNS = {"good": [good for good, _ in PAIRS], "bad": [bad for _, bad in PAIRS]}
 
@@ -65,7 +65,7 @@ LAYOUTS: dict[str, tuple[str, str | bytes, str | None, str | None]] = {
         "item,condition,sentence\n1,A,the author laughs .\n1,B,the author laugh .\n"
         "2,B,the pilots smiles .\n2,A,the pilots smile .\n"
     ), "better=A", None),
-    # Beside each sentence stands what is the same within one item, and not within the other.
+    # Next to each sentence are values that are equal within one item and different in the other.
     "a feature of some items alone": ("s.csv", (
         "item,condition,sentence,beside\n1,A,the author laughs .,x\n1,B,the author laugh .,x\n"
         "2,B,the pilots smiles .,x\n2,A,the pilots smile .,y\n"
@@ -208,7 +208,7 @@ def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
         load_suite(path, columns={"encoding": "latin-99"})
 
 
-# Prefixes stay prefixes, whatever else is said of a table.
+# Prefixes stay prefixes, whatever other options a table has.
 PREFIXED = "prefix,good,bad,topic\nthe author,laughs .,laugh .,single\nthe authors,laugh .,laughs .,plural\n"
 
 
@@ -272,7 +272,7 @@ def test_columns_of_a_whole_item_are_features_and_keep_their_types(tmp_path):
     assert case.features.to_pydict() == {"length": [2, 2]}
 
 
-# Designs: words or regions a row, a column a region, or a sentence with its critical word.
+# Designs: one row per word or region, one column per region, or a sentence with its critical word.
 WORDS = [
     ("comma", "when/start the/start dog/start ate/verb ,/comma the/np boy/np laughed/critical"),
     ("nocomma", "when/start the/start dog/start ate/verb the/np boy/np laughed/critical"),

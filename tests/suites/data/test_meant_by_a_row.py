@@ -1,4 +1,4 @@
-"""What a row of a published table means: nothing is dropped, reversed or glued together in silence."""
+"""The meaning of a row of a published table: nothing is silently dropped, reversed or joined."""
 
 import json
 import math
@@ -54,7 +54,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def bits(model):
-    """Give the surprisals of words, by plain torch: of a text, from the word at a place on."""
+    """Return a function that gives the surprisals of a text's words from a position on, by plain torch."""
     network, ids = model.model, model.vocabulary.ids()
 
     def of(text, start=0):
@@ -74,7 +74,7 @@ def read(path, content, columns=None, layout=None):
 
 
 def effects(model, suite):
-    """Give the effect of every item, in bits, and whether its prediction holds."""
+    """Return the effect of every item in bits, and whether its prediction holds."""
     verdicts = evaluate(model, suite).verdicts
     margins = (verdicts["better_score"] - verdicts["worse_score"]) / math.log(2)
     return [*zip(margins, verdicts["correct"], strict=True)]
@@ -237,7 +237,7 @@ def test_probabilities_of_words_in_a_cell_are_added(tmp_path, model, bits):
     found = effects(model, suite)
     assert [effect for effect, _ in found] == pytest.approx(expected, abs=2e-4)
     verdicts = evaluate(model, suite).verdicts
-    # Of the fourth all that is said on one side is said on the other, whatever the model knows.
+    # In the fourth, both sides have the same terms, whatever the model knows.
     assert verdicts["undecidable"].tolist() == [False, False, False, True, False]
     assert [right for _, right in found] == [effect > 0 and at != 3 for at, effect in enumerate(expected)]
     unlike = {effect > 0 for effect in expected[:3]}
@@ -443,7 +443,7 @@ def test_rows_are_chosen_by_a_column(tmp_path):
         read(tmp_path / "a.csv", TARGETS, "where=pronun:obj")
     with pytest.raises(SuiteError, match=r"no row has 'him' in 'pronoun'.*\n.*Values: obj, poss"):
         read(tmp_path / "a.csv", TARGETS, "where=pronoun:him")
-    masked = MASKED.replace("[MASK] was there .,1,m", "he was there .,1,x", 1)  # the first row is not meant
+    masked = MASKED.replace("[MASK] was there .,1,m", "he was there .,1,x", 1)  # `where` skips the first row
     suite = read(tmp_path / "b.csv", masked, "where=gender:f,candidates=she|he")
     assert suite.cases[0].sentences["good"].to_pylist()[0].endswith("because she was there .")
 

@@ -1,4 +1,4 @@
-"""Ratings that are missing, repeated or contradictory: left out and counted, or refused."""
+"""Missing, repeated or contradictory ratings are left out and counted, or refused."""
 
 import json
 

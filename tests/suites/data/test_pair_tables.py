@@ -46,7 +46,7 @@ def test_columns_of_a_table_get_the_narrowest_type(tmp_path):
     header = ["sentence_good", "sentence_bad", "n", "x", "animate", "word", "code"]
     rows = [["a b", "a c", "1", "0.5", "true", "b", "1_0"], ["d e", 'd "e', "-2", "2", "False", "e", "2"]]
     (case,) = load_suite(write(tmp_path / "t.tsv", rows, header, "\t")).cases
-    assert case.sentences["bad"].to_pylist() == ["a c", 'd "e']  # a quote is a character like any other
+    assert case.sentences["bad"].to_pylist() == ["a c", 'd "e']  # a quote is an ordinary character
     types = [pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string()]
     assert [field.type for field in case.features.schema] == types
     assert case.features["animate"].to_pylist() == [True, False]
@@ -87,8 +87,8 @@ def test_a_damaged_file_and_a_method_that_is_not_there_are_named(tmp_path):
         load_suite(f"{path}:one_prefix")
 
 
-# Tables of pairs whose columns have names of their own: `--columns`, and names that are known.
-# German, as a linguist might write it down.
+# Tables of pairs with other column names: `--columns`, and known names. The rows are German, as a linguist
+# might write them.
 ROWS = [
     ("der Autor lacht .", "der Autor lachen .", "de", "lachen", "eins", "3"),
     ("die Autoren lachen .", "die Autoren lacht .", "de", "lachen", "zwei", "3"),
@@ -212,9 +212,9 @@ def test_cases_keep_names_that_look_like_numbers(tmp_path):
     assert [case.name for case in load_suite(path).cases] == ["01", "0"]
 
 
-# Published tables of pairs, opened as they are: equal to how their own programs read them, item by item.
+# Published tables of pairs, read directly: equal to the reading of their own programs, item by item.
 def opened(path):
-    """Give the pairs of each case."""
+    """Return the pairs of each case."""
     return {
         case.name: list(
             zip(case.sentences["good"].to_pylist(), case.sentences["bad"].to_pylist(), strict=True)
@@ -225,7 +225,7 @@ def opened(path):
 
 @pytest.mark.parametrize(("folder", "delimiter"), [(TURBLIMP_SAMPLE, ";"), (TURBLIMP_ORDERS_SAMPLE, ",")])
 def test_turblimp_is_what_its_program_reads(folder, delimiter):
-    # evaluation.py takes the first two columns of a csv; the files in `experimental` have commas by now.
+    # evaluation.py uses the first two columns of a CSV file; files in `experimental` now have commas.
     published = {}
     for path in folder.iterdir():
         with path.open(encoding="utf-8") as file:
@@ -245,7 +245,7 @@ def test_turblimps_phenomena_are_one_however_their_cells_end():
 
 def test_rublimp_is_what_pandas_reads_and_its_source_is_the_grammatical_one():
     tables = {path.stem: pd.read_csv(path) for path in RUBLIMP_SAMPLE.iterdir()}
-    # scorer.py: "score the grammatical sentence" is said of source_sentence.
+    # scorer.py: its comment "score the grammatical sentence" is about source_sentence.
     assert opened(RUBLIMP_SAMPLE) == {
         name: list(zip(table.source_sentence, table.target_sentence, strict=True))
         for name, table in tables.items()
@@ -260,7 +260,7 @@ def test_rublimp_is_what_pandas_reads_and_its_source_is_the_grammatical_one():
             assert features[name] == table[name].tolist()
 
 
-# Sentences of our own: neither set may be shipped.
+# Our own sentences: neither set may be redistributed.
 ZHOBLIMP = [
     {"UID": "BA_mine", "phenomenon": "BA", "sentence_good": good, "sentence_bad": bad, "pairID": number}
     for number, (good, bad) in enumerate(

@@ -1,4 +1,4 @@
-"""Numbers that papers print, from scores that their authors publish and the items as tseval reads them."""
+"""Published numbers, from the authors' published scores and the items as tseval reads them."""
 
 import csv
 import gzip
@@ -19,7 +19,7 @@ def rows_of(path):
 
 
 def difference(surprisals, is_other, *groups):
-    """Fit surprisal ~ condition + (1|group) + ... by maximum likelihood: the coefficient and its error."""
+    """Fit surprisal ~ condition + (1|group) + ... by maximum likelihood; return coefficient and error."""
     count = len(surprisals)
     design = np.column_stack([np.ones(count), is_other])
     alike = [np.array([[one == other for other in own] for one in own], dtype=float) for own in groups]

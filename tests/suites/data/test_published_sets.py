@@ -29,7 +29,7 @@ from tseval.suites import load_suite
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.verdicts import judge, sentences_of
 
-# The sample is every 250th pair of the whole. A paradigm has this many pairs.
+# The sample is every 250th pair. A paradigm of the whole set has this many pairs.
 blimp = pytest.mark.parametrize(
     ("file", "n_pairs"),
     [(BLIMP_SAMPLE, 4), pytest.param(BLIMP, 1000, marks=needs_blimp)],
@@ -96,7 +96,7 @@ def test_linzens_set_counts_attractors_as_published():
 
 
 def published_logprobs(path):
-    """The rows of a published table, read by the csv module, and the model's column."""
+    """Return the rows of a published table, read with the csv module, and the model's column."""
     with gzip.open(path, "rt", newline="") as file:
         table = csv.DictReader(file, delimiter="\t")
         return list(table), table.fieldnames[-1]
@@ -108,8 +108,8 @@ def published_logprobs(path):
 def test_published_log_probabilities_give_the_published_accuracies(file):
     rows, column = published_logprobs(GREEN / f"{file}.gz")
     suite = load_suite(GREEN / f"{file}.gz")
-    # Some prefixes are the same in two items, with another log-probability, as the published program carried
-    # its state on. So every item is judged by itself.
+    # Some prefixes occur in two items with different log-probabilities, because the published program did not
+    # reset its state. So every item is judged separately.
     correct = Counter()
     for case in suite.cases:
         own = [row for row in rows if row["type"] == case.name]
@@ -148,7 +148,7 @@ def test_sap_by_name_is_the_published_design(tmp_path):
         table.append(f'{key[1]},{key[0]}_{"AMB" if key[2] else "UAMB"},"{text}",{at}')
     (tmp_path / "garden_paths.csv").write_text("\n".join(table), encoding="utf-8")
     suite = load_suite(tmp_path / "garden_paths.csv", columns=published.columns)
-    # The digest of the files of the repository: its sentences, regions and questions.
+    # The digest of the repository's files: its sentences, regions and questions.
     assert (suite.digest, suite.n_items) == (published.digest, published.n_items)
 
 

@@ -1,4 +1,4 @@
-"""Rated sentences: their forms, what follows from single ratings, and what is refused."""
+"""Rated sentences: their formats, results from single ratings, and refused files."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ SENTENCES = ["no one laughs .", "laughs no one .", "the author laughs .", "the a
 
 
 def features(path):
-    """What is known of the sentences of a file of one case."""
+    """Return the features of the sentences in a file of one case."""
     (case,) = load_suite(path).cases
     return pd.DataFrame({"sentence": case.sentences["sentence"].to_pylist(), **case.features.to_pydict()})
 
@@ -64,7 +64,7 @@ def test_a_quoted_cell_may_have_line_breaks_and_quotes(tmp_path):
 
 def test_rows_of_raters_are_means_with_errors(tmp_path):
     some = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1]}
-    text = by_rater(some) + f"\n{SENTENCES[0]},3,cat\n"  # the last did not rate the others
+    text = by_rater(some) + f"\n{SENTENCES[0]},3,cat\n"  # the last rater did not rate the others
     found = features(write_file(tmp_path / "a.csv", text))
     ratings = [[7, 5, 3], [2, 1], [6, 5], [4, 1]]
     assert found["rating"].tolist() == pytest.approx([np.mean(own) for own in ratings])
@@ -97,7 +97,7 @@ def test_what_differs_among_raters_is_no_feature_of_the_sentence(tmp_path):
 
 
 def test_people_who_rate_everything_are_allowed_to_be_strict(tmp_path):
-    # With everybody's ratings of every sentence the reliability is Cronbach's alpha, whatever their levels.
+    # If everybody rates every sentence, the reliability is Cronbach's alpha, at any rating level.
     table = np.array(list(PEOPLE.values()), dtype=float).T
     k = len(PEOPLE)
     alpha = k / (k - 1) * (1 - table.var(axis=0, ddof=1).sum() / table.sum(axis=1).var(ddof=1))

@@ -94,7 +94,7 @@ def test_whole_sentences_and_empty_regions_have_a_surprisal(tmp_path):
     assert tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts["correct"].sum() == 12
 
 
-# What a region's surprisal is of those of its words, by Python's own functions.
+# How a region's surprisal follows from its words, with Python's own functions.
 METRICS: dict[str, Any] = {
     "sum": sum,
     "mean": statistics.fmean,
@@ -106,7 +106,7 @@ METRICS: dict[str, Any] = {
 
 
 def every_region(item, condition):
-    """Give the words of each region of an item of `suite`, tokenised."""
+    """Return the tokenised words of each region of an item of `suite`."""
     texts = [part["content"] for part in item["conditions"][list(VERBS).index(condition)]["regions"]]
     return [text.replace(".", " .").split() for text in texts]
 

@@ -1,4 +1,4 @@
-"""Tables with more columns than any table has are refused at their head, by the limit's name."""
+"""Tables with too many columns are refused at their header, with the name of the limit."""
 
 import json
 import time

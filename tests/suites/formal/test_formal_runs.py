@@ -1,4 +1,4 @@
-"""Runs on formal languages with models made by hand, of which all answers are known."""
+"""Runs on formal languages with hand-made models, whose answers are all known."""
 
 from math import log
 
@@ -15,7 +15,7 @@ from tseval.suites.formal.languages import parse_language
 
 
 class ByHand:
-    """A recurrent model whose state is the prefix itself, and whose probabilities a function gives."""
+    """A recurrent model whose state is the prefix; a function gives its probabilities."""
 
     row_bytes = 8 * 400
 
@@ -59,7 +59,7 @@ def stack_of(prefix):
 
 
 def attractors_of(prefix):
-    """Brackets of another type opened since the last one that is open."""
+    """Count the brackets of another type that were opened after the innermost open bracket."""
     for n in range(len(prefix) - 1, -1, -1):
         if prefix[n][0] == "(" and len(stack_of(prefix[:n])) == len(stack_of(prefix)) - 1:
             return sum(symbol[0] == "(" and symbol != prefix[n] for symbol in prefix[n + 1 :])
@@ -67,7 +67,7 @@ def attractors_of(prefix):
 
 
 def closing(share):
-    """Give the matching one of two closing brackets a share, told by the prefix; all else is small."""
+    """Give the matching one of two closing brackets a share that depends on the prefix."""
 
     def probabilities(prefix):
         stack = stack_of(prefix)
@@ -106,7 +106,10 @@ def test_a_model_that_fails_from_some_attractors_on_has_that_error_by_attractors
 
 
 def cross_serial_model(language, wrong_after=None, wrong=0.9):
-    """Know the language, but for one prefix: an impossible symbol is likely there, or as likely as others."""
+    """Make a model that knows the language, except after one prefix, where an impossible symbol is likely.
+
+    If `wrong` is None, that symbol is as likely as each allowed one.
+    """
 
     def probabilities(prefix):
         allowed = language.allowed(prefix)

@@ -1,4 +1,4 @@
-"""Specifications of languages: what can be written, and what is said about what cannot."""
+"""Specifications of languages: valid ones, and the messages about invalid ones."""
 
 from collections import Counter
 from itertools import chain
@@ -64,7 +64,7 @@ def test_a_language_without_strings_left_for_the_test_is_refused():
 
 # Sampled strings against the exact distributions of the papers' samplers.
 def draw(language, split):
-    """All strings of a split as text."""
+    """Return all strings of a split as lists of symbols."""
     return [text.split() for block in language.draw(split) for text in block.texts(language.alphabet)]
 
 
@@ -73,14 +73,14 @@ def depth_of(string):
 
 
 def assert_shares(values, shares):
-    """Hold shares of values to probabilities, within four standard deviations of a sample of this size."""
+    """Check shares of values against probabilities, within four standard deviations for this sample size."""
     values = np.asarray(values)
     for value, share in shares.items():
         deviation = sqrt(share * (1 - share) / len(values))
         assert np.mean(values == value) == pytest.approx(share, abs=4 * deviation), value
 
 
-# Exact, with the stop symbol counted; they do not depend on k.
+# Exact values, with the stop symbol counted; they do not depend on k.
 LENGTHS = {
     (3, "train"): ({3: 0.25032, 5: 0.12516, 7: 0.09387, 9: 0.07823}, 12.8917), (3, "test"): ({}, 98.212),
     (5, "train"): ({3: 0.25033, 5: 0.12516, 7: 0.07823}, 20.7556), (5, "test"): ({}, 208.650),
@@ -103,11 +103,11 @@ def test_dyck_draws_each_symbol_as_the_paper_does():
     for string in draw(Dyck(k, m, train=300_000), "train"):
         depth = 0
         for position, symbol in enumerate([*string, "end"]):
-            if position:  # at the very start the end is thrown away
+            if position:  # a stop symbol at the very start is discarded
                 after[depth].append(symbol if symbol[0] in "(e" else "close")
             depth += {"(": 1, ")": -1, "e": 0}[symbol[0]]
     opening = dict.fromkeys(["(1", "(2", "(3"], 1 / 6)
-    # Strings that would be too long are drawn anew: at this size that moves no share visibly.
+    # Strings that are too long are drawn again; at this size, this does not change the shares visibly.
     assert_shares(after[0], {"end": 1 / 2, **opening})
     assert_shares(after[1], {"close": 1 / 2, **opening})
     assert_shares(after[2], {"close": 1 / 2, **opening})
@@ -123,7 +123,7 @@ def test_every_dyck_test_string_is_longer_than_every_training_string():
         assert max(lengths) < 2 * language.window("train")[1]
 
 
-# Probability of the greatest depth of a walk of ten pairs.
+# Distribution of the greatest depth in a walk of ten pairs.
 DEPTHS = {1: 1 / 512, 2: 6433 / 65536, 3: 15727 / 65536, 4: 491 / 2048, 5: 1501 / 8192}
 DEPTHS |= {6: 1001 / 8192, 7: 143 / 2048, 8: 33 / 1024, 9: 11 / 1024, 10: 1 / 512}
 
@@ -180,11 +180,11 @@ def test_the_seed_and_the_split_alone_decide_the_strings(spec):
     assert len({tuple(one) for one in drawn}) == 6
 
 
-# Brute force: all strings of a small language, found by rewriting, not by a stack.
+# Brute force: all strings of a small language, found by rewriting, without a stack.
 
 
 def nested(length, kinds, deepest):
-    """All well-nested strings of brackets."""
+    """Return all well-nested strings of brackets."""
     if length == 0:
         return [()]
     if deepest == 0:
@@ -199,7 +199,7 @@ def nested(length, kinds, deepest):
 
 
 def continuations(strings):
-    """Symbols that follow each prefix in a set of strings."""
+    """Return the symbols that follow each prefix in a set of strings."""
     found = {}
     for string in strings:
         for n, symbol in enumerate([*string, "<eos>"]):
@@ -210,7 +210,7 @@ def continuations(strings):
 def test_the_allowed_symbols_of_dyck_are_those_of_all_its_strings():
     found = continuations(chain(*(nested(n, 2, 2) for n in (0, 2, 4, 6, 8))))
     language = Dyck(2, 2)
-    inner = [prefix for prefix in found if len(prefix) <= 4]  # all that may follow these ends within 8
+    inner = [prefix for prefix in found if len(prefix) <= 4]  # all their continuations end within 8
     assert [language.allowed(prefix) for prefix in inner] == [found[prefix] for prefix in inner]
 
 
@@ -245,9 +245,9 @@ def test_what_no_string_begins_with_is_refused(spec, prefix):
         parse_language(spec).allowed(prefix.split())
 
 
-# What is asked of a model within strings, and what is known of it, against a stack in plain Python.
+# The questions within strings and their features, against a stack in plain Python.
 def choices_of(suite):
-    """Every choice of a suite: its string, position, right symbols, wrong symbols, features."""
+    """Yield every choice of a suite: its string, position, right symbols, wrong symbols, features."""
     (case,) = suite.cases
     strings = case.sentences["string"].to_pylist()
     asked = case.question
@@ -260,7 +260,7 @@ def choices_of(suite):
 
 
 def follow(string):
-    """The stack before each symbol and before the end: the bracket, its position, its partner."""
+    """Return the stack before each symbol and before the end: brackets with their positions."""
     stack, found = [], []
     for position, symbol in enumerate([*string, "end"]):
         found.append(list(stack))
@@ -273,7 +273,7 @@ def follow(string):
 
 
 def expected_choices(string, n_types, *, closing_only):
-    """What should be asked within a string of brackets."""
+    """Yield the questions that should be asked within a string of brackets."""
     for position, stack in enumerate(follow(string)):
         if stack and not (closing_only and string[position][0] == "("):
             top, opened = stack[-1]
@@ -293,7 +293,7 @@ def expected_choices(string, n_types, *, closing_only):
      ("generalised_dyck(pairs=3,length=12,test=300,train=300)", 3)],
 )  # fmt: skip
 def test_every_choice_is_that_of_a_stack(spec, n_types, monkeypatch):
-    monkeypatch.setattr(stacks, "COUNTERS", 40)  # several slices of a block
+    monkeypatch.setattr(stacks, "COUNTERS", 40)  # so that a block has several slices
     suite = load_suite(spec)
     strings = [text.split() for text in suite.cases[0].sentences["string"].to_pylist()]
     closing_only = spec.startswith("generalised")
@@ -333,7 +333,7 @@ def test_features_of_a_string_sum_up_those_of_its_choices():
         }
 
 
-# Expected closing brackets to a string, by attractors: ten pairs of five types.
+# Expected closing brackets per string, by attractors: ten pairs of five types.
 
 
 def test_cross_serial_asks_after_every_prefix_what_a_longer_string_may_go_on_with():
@@ -373,5 +373,5 @@ def test_the_digest_covers_the_strings_and_what_is_known_of_them():
     settings = ["train=2000", "train=40", "train=2000,seed=1", "train=2000,test=600"]
     digests = [load_suite(f"dyck(2,2,{one})", limit=30).digest for one in settings]
     assert digests[0] == load_suite("dyck(2,2,train=2000)", limit=30).digest
-    # With 40 training tokens other stacks are unseen; 600 test tokens hold fewer than 30 strings.
+    # With 40 training tokens, other stacks are unseen; 600 test tokens have fewer than 30 strings.
     assert len(set(digests)) == 4

@@ -31,7 +31,7 @@ def own_cache(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def message():
-    """Give the message about a grammar that is wrong, its files without their folder."""
+    """Return a function that gives the message about a wrong grammar, with file names only."""
 
     def message(path):
         with pytest.raises(GrammarError) as caught:
@@ -43,7 +43,7 @@ def message():
 
 @pytest.fixture
 def write_grammar(tmp_path):
-    """Write a grammar (and its lexicon) of which only some parts are given; the body begins on line 9."""
+    """Return a function that writes a grammar (and its lexicon) from some parts; the body is on line 9."""
 
     def write(
         body: str, slots: str = "{subject: noun.person, verb: verb.main}", more: str = "", name: str = "case"

@@ -1,4 +1,4 @@
-"""The bundled suite `agreement`: counted from its sentences, word by word, against what it says of itself."""
+"""The bundled suite `agreement`: counts of its sentences, word by word, against its own features."""
 
 from collections import Counter
 from typing import Any
@@ -18,7 +18,7 @@ MAIN = ["laugh", "swim", "smile", "run", "arrive", "speak", "write"]
 LONG = ("pp", "subject_rc", "object_rc", "mixed")
 PER_CELL = 210
 
-pytestmark = pytest.mark.slowest  # the suite is expanded anew
+pytestmark = pytest.mark.slowest  # the suite is expanded again
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_every_feature_can_be_counted_in_the_sentence(cases):
         assert features["n_intervening"] == len(others)
         assert features["n_attractors"] == sum(other != number for other in others)
         assert features["n_non_attractors"] == sum(other == number for other in others)
-        assert features["distance"] == len(words) - 3  # the, the subject, the verb
+        assert features["distance"] == len(words) - 3  # without: the, the subject, the verb
 
 
 def test_every_cell_of_the_grid_is_there_and_as_large_as_any_other(cases):

@@ -1,4 +1,4 @@
-"""What the author of a grammar wrote is scored: words by name, parts without spaces, names in any script."""
+"""The text of a grammar is scored as its author wrote it: named words, joined parts, names in any script."""
 
 import unicodedata
 from itertools import permutations
@@ -88,12 +88,12 @@ HARMONY = {
     ("macro", "call", "first"),
     [
         (SUFFIX, "{{ noun }}{{ suffix() }}de kaldı", "evimde kaldı"),
-        (SUFFIX, "{{ noun }} {{ suffix() }} de kaldı", "ev im de kaldı"),  # spaces of the author stay
+        (SUFFIX, "{{ noun }} {{ suffix() }} de kaldı", "ev im de kaldı"),  # the author's spaces stay
         ("{% macro suffix() %} im {% endmacro %}\n", "{{ noun }}{{ suffix() }}de", "ev im de"),
         ("{% macro case() %}\n  de\n{% endmacro %}\n{% macro suffix() %}\n  im{{ case() }}\n{% endmacro %}\n",
          "{{ noun }}{{ suffix() }} kaldı", "evimde kaldı"),
         ("{% macro suffix() %}\n im\n {% for x in ['a', 'b'] %}{{ x }} {% endfor %}\n son\n{% endmacro %}\n",
-         "{{ noun }}{{ suffix() }}", "evim a b son"),  # line breaks within a macro are spaces
+         "{{ noun }}{{ suffix() }}", "evim a b son"),  # line breaks in a macro are spaces
     ],
 )  # fmt: skip
 def test_line_breaks_at_the_ends_of_a_macro_are_no_spaces(tmp_path, macro, call, first):
@@ -179,7 +179,7 @@ def test_a_slot_differs_from_several(tmp_path):
     c = "c: {class: noun.p, number: sing, differs_from: [a, b]}"
     found = distinct_nouns(tmp_path, f"{{{a}, {b % ', differs_from: a'}, {c}}}")
     assert found == [" ".join(words) for words in permutations(NOUNS, 3)]  # in the order of the slots
-    # Where a and b may be the same noun, c differs from both all the same.
+    # a and b may be the same noun, but c always differs from both.
     loose = distinct_nouns(tmp_path, f"{{{a}, {b % ''}, {c}}}")
     expected = {f"{x} {y} {z}" for x in NOUNS for y in NOUNS for z in NOUNS if z not in (x, y)}
     assert len(loose) == len(expected)

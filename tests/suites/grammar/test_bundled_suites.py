@@ -1,4 +1,4 @@
-"""What every suite that comes with tseval must have, whichever it is."""
+"""Properties that every bundled suite must have."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ def test_a_suite_is_listed_with_a_title_and_a_source(folder):
 @pytest.mark.slow
 @of_every_suite
 def test_a_suite_is_clean(folder):
-    # The items of the big ones are the published ones, or are counted one by one; a sample is not balanced.
+    # Items of large suites equal the published ones, or are counted one by one; a sample is not balanced.
     sample = 500 if folder.name in BIG else None
     assert [one for one in lint(folder, sample=sample) if not sample or "unbalanced" not in str(one)] == []
 
@@ -127,7 +127,7 @@ def suite_contrasts(suite: Suite, name: str) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_the_distance_is_the_words_between_subject_and_verb(suite):
-    # An independent count: in these cases the target is the last word group, and the subject the first.
+    # An independent count: in these cases, the target is the last word group and the subject the first.
     (case,) = (case for case in suite.cases if case.name == "obj_rel_across_anim")
     for item in list(case.items())[::97]:
         subject = str(item.features["subject"]) + ("s" if item.features["subject_number"] == "plur" else "")
@@ -160,7 +160,7 @@ def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite):
             assert item.features["n_attractors"] == int(mismatch)
 
 
-# The grammars of CLAMS against the fifty published files, and what their items are known by.
+# The CLAMS grammars against the fifty published files, and the features of their items.
 PAGE = Path(__file__).parents[3] / "docs/suites.md"
 SUITES = {
     "en": "clams_english", "fr": "clams_french", "de": "clams_german",
@@ -176,7 +176,7 @@ NOUNS = {
     "he": "שפות:p תוכניות:p טלוויזיה:s מרכז:s עיר:s כדורגל:s חברים:p יומן:s יום:s",
     "ru": "языков:p телепередачи:p спортом:s неделю:s теннис:s коллегами:p дневнике:s день:s",
 }
-# How many words the subject has: an article, where there is one, and a noun.
+# The number of words of the subject: a noun, possibly with an article.
 SUBJECT = {"fr": 2, "de": 2, "he": 2, "ru": 1}
 AND = {"fr": " et ", "de": " und ", "he": " ו ", "ru": " и "}
 

@@ -1,4 +1,4 @@
-"""A condition that is never what its author meant is named, with its line and the values that there are."""
+"""A condition that can never hold is reported with its line and the existing values."""
 
 # ruff: noqa: E501 - a row of a table is a case
 
@@ -86,7 +86,7 @@ def test_values_are_followed_through_macros_sets_tables_and_loops(tmp_path, code
     "code",
     [
         given('subject.gender == "fem" and depth == 1'),
-        given('subject.gender == "neut" or depth == 1'),  # of other words of the lexicon
+        given('subject.gender == "neut" or depth == 1'),  # other words of the lexicon have these values
         given('subject in ["farmer", "queens"]'),
         given('subject.number ~ depth == "sing1"'),
         given("depth == 1 and long == true"),
@@ -166,7 +166,7 @@ def test_an_order_of_text_and_numbers_is_refused_with_both_kinds(tmp_path):
 
 def test_a_run_names_the_first_condition_that_is_never_true_and_so_does_the_next_one(tmp_path):
     lint(tmp_path, f"{given(_PAST)}\n{given(_PAST).replace('x', 'y').replace('Past', 'PAST')}")
-    for name in ("first", "second"):  # the second time the suite is known
+    for name in ("first", "second"):  # the second time, the suite is cached
         done = call(
             "run", "--model", "bundled:lstm", "--suite", tmp_path / "case.jinja", "--out", tmp_path / name
         )

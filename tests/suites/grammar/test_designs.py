@@ -1,4 +1,4 @@
-"""Grammars that state a design: what they mean, what is refused, and what lint says of them."""
+"""Grammars with a design: their meaning, refused designs, and lint's messages."""
 
 from pathlib import Path
 
@@ -189,7 +189,7 @@ def findings(path: Path) -> list[str]:
 
 
 def test_lint_names_the_lengths_of_unequal_regions(write_grammar):
-    # In a difference of differences the words of what is taken away are taken away.
+    # In a difference of differences, the words of the subtracted part are subtracted.
     formulas = "that.object > what.after", "that.object > what.object"
     differences = "that.object - what.object < that.after - what.object"
     path = write_grammar(BODY, SLOTS, design(*formulas, differences))

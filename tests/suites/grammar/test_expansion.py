@@ -1,4 +1,4 @@
-"""Expansion against plain Jinja: every item rendered whole, from the product of all slots."""
+"""Expansion against plain Jinja: every item is rendered separately, from the product of all slots."""
 
 import itertools
 import time
@@ -18,7 +18,7 @@ from tseval.suites.grammar.grammar import load_grammar
 
 
 class Form:
-    """A word for the oracle: prints itself in its number."""
+    """A word for the oracle, which prints itself in its number."""
 
     def __init__(self, lemma: str, number: str | None, **forms: str):
         self.lemma, self.number, self.forms = lemma, number, forms
@@ -160,7 +160,7 @@ def test_a_trillion_items_are_sampled_without_expanding_them(write_grammar):
 
 
 def reference_item(path: Path, index: int) -> Item:
-    """Decode one item by hand: 16 digits of base 6, the first the slowest."""
+    """Decode one item by hand: 16 digits in base 6, the first changes slowest."""
     digits = [index // 6 ** (15 - place) % 6 for place in range(16)]
     fillers = [PERSONS[digit] for digit in digits]
     text = " ".join(f"{fillers[4 * slot]} {fillers[4 * slot + 3]}" for slot in range(4))

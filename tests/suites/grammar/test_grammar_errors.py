@@ -1,4 +1,4 @@
-"""Every message a grammar's author can meet: triggered for real, and read."""
+"""Every message for authors of grammars: caused by a real grammar, and compared."""
 
 import os
 
@@ -261,7 +261,7 @@ def test_rendering_that_takes_too_long_is_stopped(write_grammar, monkeypatch):
 
 
 def test_memory_that_runs_out_is_one_message(write_grammar, message, monkeypatch):
-    # More than a 64-bit process can address; the budget refuses it long before, so that is lifted here.
+    # More than a 64-bit process can address. The budget refuses it much earlier, so remove the budget here.
     monkeypatch.setattr("tseval.suites.grammar.sandbox.WORK_PER_TEXT", 10**18)
     found = message(write_grammar("a: x\nb: {{ 'aa' * 999999999999999 }}"))
     assert (

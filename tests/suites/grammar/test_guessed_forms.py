@@ -1,4 +1,4 @@
-"""Words that the English rule inflects are held to English: others are named with the language to state."""
+"""Words that the English rule inflects must be English: lint names others, with the language line to add."""
 
 import pytest
 from in_process import call
@@ -35,7 +35,7 @@ def test_words_of_another_language_are_errors_that_show_its_name(tmp_path, langu
         f"case.jinja:4: error: '{word}'" for word in words
     ]
     assert all(f"Add the line 'language: {language}'" in one for one in found)
-    # With that line the forms are asked for.
+    # With that line, the grammar must list the forms.
     stated = lint(tmp_path, nouns, verb, first, f"language: {language}\n")
     assert all("has no form 'plur'" in one for one in stated)
 

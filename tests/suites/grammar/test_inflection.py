@@ -1,4 +1,4 @@
-"""English by rule: where the rule holds, what is said where it does not, and whom it does not concern."""
+"""English inflection by rule: correct forms, messages about doubtful words, and other languages."""
 
 import pytest
 from in_process import call, refuse
@@ -23,7 +23,7 @@ def write(path, nouns, verbs="laughs", language=""):
     return path
 
 
-# Nouns that were once expanded as mans, womans, ...
+# Nouns that once became mans, womans, ...
 @pytest.mark.parametrize(
     ("noun", "plural"),
     [
@@ -48,7 +48,7 @@ def test_a_noun_with_one_number_has_no_plural_by_rule(noun):
     assert (plural_by_rule("noun", noun), right_plural("noun", noun)) == (None, "")
 
 
-# Merriam-Webster: the plurals that these have.
+# The plurals of these words in Merriam-Webster.
 @pytest.mark.parametrize(
     "noun",
     ["human", "German", "roof", "chief", "piano", "giraffe", "cliff", "mongoose", "radio", "guard", "blouse"],
@@ -88,7 +88,7 @@ def test_errors_in_different_parts_of_a_grammar_are_said_together(tmp_path):
     assert len(done.stdout.splitlines()) == 3, done.stdout
     for what in ("phenomenon", "middling", "'item'"):
         assert what in done.stdout
-    assert "phenomenon" in refuse("expand", path).stderr  # who does not lint is told of the first
+    assert "phenomenon" in refuse("expand", path).stderr  # expand also reports the first one
 
 
 def test_words_of_another_language_are_spelled_out(tmp_path):

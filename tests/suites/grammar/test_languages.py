@@ -1,4 +1,4 @@
-"""Languages as people write them: capitals as ICU has them, marks of all scripts, no foreign rules."""
+"""Ordinary spelling of languages: capitals as in ICU, marks of all scripts, no rules of other languages."""
 
 import json
 
@@ -14,7 +14,7 @@ from tseval.errors import SuiteError
 from tseval.models.encoding import encode_words
 from tseval.writing import LANGUAGES, capitalise
 
-# What ICU 78.3 gives, `UnicodeString(word).toTitle(Locale(...))`, for the first letter of each word.
+# The result of ICU 78.3, `UnicodeString(word).toTitle(Locale(...))`, for the first letter of each word.
 ICU = [
     ("turkish", "işçi", "İşçi"), ("turkish", "ırmak", "Irmak"), ("turkish", "İzmir", "İzmir"),
     ("azerbaijani", "ilham", "İlham"), ("english", "işçi", "Işçi"), ("dutch", "ijsland", "IJsland"),
@@ -118,7 +118,7 @@ def test_a_model_reads_the_text_that_expand_shows(tmp_path):
 
 
 def test_lower_case_has_a_final_sigma_as_the_vocabulary_was_made():
-    # Vocabularies are made by `str.lower`; arrow writes σ at the end of a word, which would be unknown.
+    # Vocabularies are made with `str.lower`; arrow writes σ at the end of a word, which would be unknown.
     ids = {word: i for i, word in enumerate(["<unk>", *"ο δρόμος ΟΔΟΣ".lower().split()])}
     encoded = encode_words(ids, pa.array(["Ο Δρόμος", "ΟΔΟΣ"]), "<unk>", lowercase=True)
     assert encoded.n_unknown.tolist() == [0, 0]

@@ -25,7 +25,7 @@ KIND = 'features: {kind: \'subject.lemma if subject.lemma == "child" else "other
             "10: error: 6 of 12 items have two equal sentences in a contrast, for example "
             "'the author laughs' / 'the author laughs'."
         ]),
-        # Sentences may be repeated, and items not.
+        # Sentences may be repeated, but items may not.
         ("a: {{ subject }} x\nb: {{ subject }} {{ verb }}", "", None, [
             "10: note: 6 of 12 pairs of 'a > b' have unequal numbers of words, for example 'author x' / "
             "'author is tall'. So one score adds up more words than the other."
@@ -35,7 +35,7 @@ KIND = 'features: {kind: \'subject.lemma if subject.lemma == "child" else "other
             "6: error: no sentence uses the slot 'verb', so each of its items appears several times. Write "
             "{{ verb }} into the sentences, or delete the slot.",
         ]),
-        (BODY, KIND, None, ["7: warning: 'kind' is unbalanced: other 8, child 4."]),  # counts may be
+        (BODY, KIND, None, ["7: warning: 'kind' is unbalanced: other 8, child 4."]),  # counts may differ
         (BODY, "expect: {items: 11, a: author laughs, b: the author laugh}", None, [
             "7: error: items: expected 11, found 12.",
             "7: error: b: expected 'the author laugh', found 'author laugh'.",

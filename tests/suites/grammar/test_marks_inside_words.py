@@ -1,4 +1,4 @@
-"""A region may begin or end inside a word: by pieces for models of pieces, refused for models of words."""
+"""A region may begin or end inside a word: sub-word models score it by pieces, word models refuse it."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_a_mark_inside_a_word_leaves_a_boundary_there(marked, text, lengths):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A model of byte-level pieces that begin where an apostrophe ends."""
+    """Save a model of byte-level pieces that begin where an apostrophe ends."""
     path = tmp_path_factory.mktemp("model")
     texts = ["Elle voit l'arbre ici.", "Elle voit la arbre ici.", "Elle voit l'objet ici.", "walks"] * 9
     save_causal(path, "gpt2", bpe_tokenizer(texts=texts, size=290))

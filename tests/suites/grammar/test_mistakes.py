@@ -1,4 +1,4 @@
-"""Lint finds items that say something else than their author meant, in grammars and in data."""
+"""Lint finds items that mean something else than their author intended, in grammars and in data."""
 
 import json
 
@@ -31,7 +31,7 @@ def test_a_sentence_that_is_good_in_one_item_and_bad_in_another_is_an_error_with
         in said
     )
     assert "add: where: subject.sing != subject.plur" in said
-    # The line that it names mends it.
+    # The named line fixes it.
     code, said = lint(tmp_path, f"{HEAD}{lexicon}where: subject.sing != subject.plur\n---\n{body}")
     assert (code, said) == (0, "")
 

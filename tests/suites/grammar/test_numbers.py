@@ -1,4 +1,4 @@
-"""Nouns of three numbers: a number that no item has is named, and so is agreement with the wrong one."""
+"""Nouns of three numbers: lint reports a number without items, and agreement with the wrong number."""
 
 import pytest
 from in_process import call
@@ -52,7 +52,7 @@ PRINTED = "slots: {subject: {class: noun.p, number: sing}, number: [sing, dual, 
     [
         ("{{ subject[number] }}", "agree(subject)", True),
         ("{{ subject[number] }}", "agree(number)", False),
-        ("{{ subject[number] }} {{ subject }}", "agree(subject)", False),  # it agrees with the second
+        ("{{ subject[number] }} {{ subject }}", "agree(subject)", False),  # it agrees with the second noun
         ("ena {{ subject.plur }} {{ number }}", "agree(subject)", False),  # 'one of the'
     ],
 )

@@ -1,4 +1,4 @@
-"""Lint ends with a table for the eye: items of each case, and how often each value of each slot stands."""
+"""Lint ends with a table: the items of each case, and the frequency of each value of each slot."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_a_case_is_shown_by_three_items_and_the_frequencies_of_its_words(tmp_pat
     (tmp_path / "case.jinja").write_text(GRAMMAR)
     done = call("lint", tmp_path / "case.jinja")
     lines = done.stdout.splitlines()
-    assert lines[0] == "case: 204 items"  # 3 nouns in 2 numbers, 2 verbs, 9 depths twice less 1
+    assert lines[0] == "case: 204 items"  # 3 nouns in 2 numbers, 2 verbs, 9 depths twice minus 1
     assert lines[1].split() == ["1", "good", "0", "n", "the", "farmer", "laughs"]
     assert [line.split()[0] for line in lines[3:7]] == ["103", "bad", "204", "bad"]
     table = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[7:]}

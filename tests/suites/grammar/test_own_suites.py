@@ -1,16 +1,16 @@
-"""Determiners, inversion and gaps: what their grammars say, worked out again from the sentences."""
+"""Determiners, inversion and gaps: the claims of their grammars, recomputed from the sentences."""
 
 from collections import Counter
 
 from tseval.suites import load_suite
 
-# Where the auxiliary of the main clause and that of the relative clause stand in the statement, from its end.
+# Positions, from the end, of the main clause's and the relative clause's auxiliary in the statement.
 PLACES = {"subject_rc": (-1, -3), "object_rc": (-1, -3), "rc_on_object": (-6, -1)}
 DETERMINERS = {"this": "sing", "that": "sing", "these": "plur", "those": "plur"}
 
 
 def undone(question: str, place: int) -> list[str]:
-    """Put the first word of a question back where it stands in the statement."""
+    """Move the first word of a question back to its position in the statement."""
     auxiliary, *rest = question.split()
     return [*rest[:place], auxiliary, *rest[place:]]
 

@@ -1,4 +1,4 @@
-"""The page on what goes wrong in grammars: lint prints each message that it shows, and the fix mends it."""
+"""The page on mistakes in grammars: lint prints each message shown, and the fix removes it."""
 
 import re
 
@@ -8,14 +8,14 @@ from pages import ROOT, follow
 
 PAGE = ROOT / "docs/what-goes-wrong-in-grammars.md"
 EXAMPLE = re.compile(r"^```jinja example\.jinja\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# What was written, what lint says, what to write.
+# The mistake, lint's message, and the fix.
 BLOCKS = re.compile(r"^```yaml\n([^`]*)```\n\n```text\n([^`]*)```\n\n```yaml\n([^`]*)```$", re.MULTILINE)
 LABELS = ("good", "bad")
 IN_SUITE = ("terminator",)
 
 
 def examples():
-    """Give each example of the page under the heading that it stands under."""
+    """Return each example of the page by its heading."""
     for section in PAGE.read_text("utf-8").split("\n## ")[1:]:
         heading = section.partition("\n")[0]
         for number, blocks in enumerate(BLOCKS.findall(section), 1):
@@ -23,7 +23,7 @@ def examples():
 
 
 def changed(files, lines):
-    """Put lines into the files: each takes the place of the line of its key, or is a new one."""
+    """Add lines to the files: each replaces the line with its key, or is new."""
     files = dict(files)
     for line in lines.splitlines():
         key = line.partition(":")[0]

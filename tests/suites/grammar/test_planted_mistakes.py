@@ -1,6 +1,6 @@
-"""Mistakes that authors make, each planted in a correct grammar: lint names the line and the fix.
+"""Mistakes of authors, each planted in a correct grammar: lint names the line and the fix.
 
-Those that lint cannot find stand in the table too, with the reason.
+Mistakes that lint cannot find are in the table too, with the reason.
 """
 
 import pytest

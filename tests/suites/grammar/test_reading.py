@@ -1,4 +1,4 @@
-"""`tseval lint --model` shows what a model reads of ten items, token by token, and marks unknown words."""
+"""`tseval lint --model` shows ten items as a model reads them, token by token, and marks unknown words."""
 
 from checkpoints import bpe_tokenizer, save_causal
 from in_process import call

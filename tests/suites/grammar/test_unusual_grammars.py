@@ -1,4 +1,4 @@
-"""Correct grammars that look odd, in nineteen languages: lint finds no error in any."""
+"""Correct grammars that look unusual, in nineteen languages: lint finds no error."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,7 @@ from tseval.suites import load_suite
 
 
 class Unusual(NamedTuple):
-    """A correct grammar: what is unusual, its language, front matter and sentences, "
-    "and its first item."""
+    """A correct grammar: its unusual property, language, front matter, sentences and first item."""
 
     name: str
     language: str
@@ -18,7 +17,7 @@ class Unusual(NamedTuple):
     body: str
     first: str
     n_items: int
-    warnings: tuple[str, ...] = ()  # that lint gives: none of these ends in status 1
+    warnings: tuple[str, ...] = ()  # lint's warnings; none of them gives exit code 1
     terminator: str = "."
 
 

@@ -1,6 +1,6 @@
-"""Two more grammars of each kind that once said something else than its author meant.
+"""Two more grammars of each kind that once had another meaning than intended.
 
-The kinds are those of docs/what-goes-wrong-in-grammars.md; each row works out by hand what is right.
+The kinds are those of docs/what-goes-wrong-in-grammars.md; the expected result of each row is made by hand.
 """
 
 import pytest
@@ -8,7 +8,7 @@ from in_process import call
 
 from tseval.suites import load_suite
 
-HEAD = "---\nconstruction: C\nphenomenon: P\n"  # so the front matter of a row begins on line 4
+HEAD = "---\nconstruction: C\nphenomenon: P\n"  # so the front matter of a row starts on line 4
 PAIRS = "slots: {s: noun.p, v: verb.v}\n"
 NOUNS = "lexicon: {noun: {p: [farmer, pilot, nurse]}, verb: {v: [laughs, works]}}\n"
 AGREE = "good: the {{ s }} {{ v | agree(s) }}\nbad: the {{ s }} {{ v | disagree(s) }}\n"
@@ -57,7 +57,7 @@ def lint(folder, text, suite=None):
             "case.jinja:4: error",
             "two entries of the class 'noun.p' are called 'a', on lines 4 and 4",
         ),
-        # 02: right in one item, wrong in another; not the first noun of the sentence, and no noun at all
+        # 02: correct in one item, wrong in another; not the first noun of the sentence, and no noun at all
         (
             TEACHERS + "slots: {o: noun.q, s: noun.p, v: verb.v}\n---\n"
             "good: neben {{ o }} {{ v | agree(s) }} {{ s }}\n"
@@ -85,7 +85,7 @@ def lint(folder, text, suite=None):
             "case.jinja:8: error",
             "character 15 of one sentence is U+200C (zero width non-joiner)",
         ),
-        # 08: a circle, and a chain written at once
+        # 08: a cycle, and a chain written in one step
         (
             NOUNS + PAIRS + "contrasts: [good > bad, bad > worse, worse > good]\n---\n" + AGREE + WORSE,
             "case.jinja:6: error",
@@ -96,7 +96,7 @@ def lint(folder, text, suite=None):
             "case.jinja:6: error",
             "Write each pair: [good > bad, bad > worse]",
         ),
-        # 09: brackets that touch the next word, or do not close
+        # 09: brackets next to a word, or not closed
         (
             ONE + "---\ngood: the {{ s }} [critical laughs]today\nbad: the {{ s }} [critical laugh]today\n",
             "case.jinja:7: error",
@@ -161,13 +161,13 @@ def test_lint_says_what_is_wrong_and_what_to_write(tmp_path, text, place, messag
 @pytest.mark.parametrize(
     ("text", "first"),
     [
-        # 01: of forms of cases, `sing` is the name, wherever it stands
+        # 01: `sing` is the name of case forms, in any position
         (
             "language: russian\nlexicon: {noun: {p: [{gen: стола, sing: стол}, {sing: дом, gen: дома}]}}\n"
             "slots: {n: {class: noun.p, number: sing}}\n---\ng: нет {{ n.gen }}\nb: нет {{ n }}\n",
             ["нет стола", "нет дома"],
         ),
-        # 05: a macro in a macro, and one before the word
+        # 05: a macro inside a macro, and one before the word
         (
             TURKISH
             + "{% macro many() %}\n  {% if number == 'pl' %}\n    ler\n  {% endif %}\n{% endmacro %}\n"
@@ -235,7 +235,7 @@ def test_a_draw_with_a_condition_gives_all_items_that_there_are_and_those_of_eac
     texts = case.sentences["good"].to_pylist()
     assert [text.split()[2] for text in texts] == ["eats"] * 3 + ["reads"] * 3
     assert {text.split()[3] for text in texts[3:]} == {"book"}
-    assert len({text.split()[1] for text in texts[3:]}) == 3  # one object is left: three nouns
+    assert len({text.split()[1] for text in texts[3:]}) == 3  # one object remains, with three nouns
 
 
 def test_a_line_separator_in_the_front_matter_is_one_message(tmp_path):

@@ -1,4 +1,4 @@
-"""`where` and `numbers` in the front matter: which combinations are items, and more numbers than two."""
+"""`where` and `numbers` in the front matter: which combinations are items, and more than two numbers."""
 
 from itertools import product
 
@@ -8,7 +8,7 @@ from in_process import call
 from tseval.errors import GrammarError
 from tseval.suites import load_suite
 
-# A classifier of Japanese, say, that is wrong for a thing: any but its own.
+# A Japanese classifier, for example: every other classifier is wrong for a thing.
 GRAMMAR = """---
 construction: Classifiers
 phenomenon: Classifiers

@@ -1,4 +1,4 @@
-"""Words from several classes, lexicons in the front matter, and forms that stand for gender and case."""
+"""Words from several classes, lexicons in the front matter, and forms for gender and case."""
 
 from collections import Counter
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_a_class_that_stands_in_a_sum_is_used(write_grammar):
 def test_a_lexicon_may_stand_in_the_front_matter(tmp_path):
     (tmp_path / "one.jinja").write_text(ONE_FILE, encoding="utf-8")
     case = only_case(tmp_path / "one.jinja")
-    # Every scalar is a word there, as in a file of its own.
+    # Every scalar is a word there, as in a lexicon file.
     assert case.sentences["right"].to_pylist() == ["der Tisch", "die Tische", "das 1984", "die null"]
     assert case.sentences["wrong"].to_pylist()[::2] == ["mit den Tischen Tisch", "mit den no 1984"]
     assert case.features["gender"].to_pylist() == ["masc", "masc", "neut", "neut"]
@@ -88,7 +88,7 @@ def test_a_lexicon_in_the_front_matter_is_held_to_the_same(tmp_path, message, ol
     assert f"one.jinja:{line}: {what}" in message(tmp_path / "one.jinja")
 
 
-# Lexical factors of grammars: which lexicon entry stands in which place, whatever its form.
+# Lexical factors of grammars: which lexicon entry fills which position, in any form.
 BODY = (
     "a: the {{ subject }} {{ verb | agree(subject) }}\nb: the {{ subject }} {{ verb | disagree(subject) }}\n"
 )
@@ -176,7 +176,7 @@ def test_a_malformed_factor_is_one_message_with_its_line(write_grammar, message,
     assert message(write_grammar(BODY, SLOTS, f"factors: {declared}")).startswith(f"case.jinja:7: {what}")
 
 
-# Draws: a balanced part of all combinations.
+# Sampling: a balanced part of all combinations.
 LEXICON = """noun:
   a: [author, pilot, farmer]
   b: [guard, chef, skater, dancer]
@@ -256,7 +256,7 @@ def test_a_draw_is_the_same_every_time_and_in_parts(write, tmp_path, monkeypatch
     assert [item.features for item in drawn.items()] == [whole[index] for index in drawn.index.to_pylist()]
     n_items, blocks = stream_cases(path, limit=5)
     assert (n_items, [item.features for case in blocks for item in case.items()]) == (5, whole[:5])
-    assert features(write(name="another")) != whole  # a grammar's name is the seed
+    assert features(write(name="another")) != whole  # the seed is the grammar's name
 
 
 def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):

@@ -1,4 +1,4 @@
-"""`tseval expand` has a header, a column for each label, and with --text the mark that ends a sentence."""
+"""`tseval expand` writes a header and a column for each label; with --text, also the final mark."""
 
 import io
 import json
