@@ -31,7 +31,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def mentioned(text):
-    """Return every `tseval ...` in code as words, up to a pipe or a redirection."""
+    """Yield every `tseval ...` in code as words, up to a pipe or a redirection."""
     for code in [*CODE.findall(text), *INLINE.findall(CODE.sub("", text))]:
         for line in code.replace("\\\n", " ").splitlines():
             if called := CALL.match(line.strip()):

@@ -171,7 +171,7 @@ server.serve_forever()
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """Start byte-level servers with a known distribution that answer like vLLM and like llama-cpp-python."""
+    """Yield a starter of byte servers with a known distribution that answer like vLLM or llama-cpp-python."""
     started = []
 
     def start(*forms):

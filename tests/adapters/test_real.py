@@ -29,7 +29,7 @@ def scores(model, texts=TEXTS):
 
 
 def plain(model):
-    """Return a function that scores one sentence at a time with the model's own forward pass."""
+    """Return the score of each sentence, one at a time, by the model's own forward pass."""
     found = []
     for text in TEXTS:
         ids = [*model.starts, *model.tokenizer(text, add_special_tokens=False)["input_ids"]]

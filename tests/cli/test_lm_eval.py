@@ -42,7 +42,7 @@ def lm_eval_there(*arguments, cwd):
 
 @pytest.fixture
 def lm_eval_here(tmp_path, monkeypatch, caplog):
-    """Return a function that runs `tseval lm-eval` in this process and gives its log; set an empty cache.
+    """Yield a function that runs `tseval lm-eval` in this process and gives its log; set an empty cache.
 
     lm-eval would take seconds to list its thousands of tasks and the machine's properties.
     """

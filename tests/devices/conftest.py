@@ -30,7 +30,7 @@ def device(device_name):
 
 @pytest.fixture
 def machine():
-    """Return the settings of the software device, while it is present."""
+    """Yield the settings of the software device, while it is present."""
     if REAL is not None:
         pytest.skip("this machine has an accelerator, beside which there is no device in software")
     with second_device():

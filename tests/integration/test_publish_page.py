@@ -25,7 +25,7 @@ REFUSED = "tseval: "  # the start of the message of a failed command
 
 
 def steps():
-    """Return the commands of the page, each with its output on the page."""
+    """Yield the commands of the page, each with its output on the page."""
     for language, name, _, content in BLOCK.findall(PAGE.read_text("utf-8")):
         if language == "console" and not name:
             for step in content.removeprefix("$ ").split("\n$ "):

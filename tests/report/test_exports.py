@@ -218,7 +218,7 @@ WORDS = [f"w{n}" for n in range(6)]
 
 @pytest.fixture
 def opened(tmp_path):
-    """Open runs of models; the first is always wrong and the second always correct."""
+    """Return a function that opens runs of models: the first is always wrong, the second always correct."""
 
     def runs(entries, n_rows=1, n_models=1, unknown=(), **features):
         cases = [

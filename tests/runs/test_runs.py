@@ -275,7 +275,7 @@ FULL = """
 
 @pytest.fixture
 def tiny_disk(tmp_path):
-    """Return a file system of 32 KiB."""
+    """Mount a file system of 32 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk]

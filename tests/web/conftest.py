@@ -42,7 +42,7 @@ class Seen:
 
 @pytest.fixture
 def open_page(browser):
-    """Return a function that opens a page and records console messages, requests and dialogs."""
+    """Yield a function that opens a page and records console messages, requests and dialogs."""
     contexts = []
 
     def open_one(path, scheme="light", width=1400, init=None, **options):

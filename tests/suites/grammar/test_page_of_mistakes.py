@@ -15,7 +15,7 @@ IN_SUITE = ("terminator",)
 
 
 def examples():
-    """Return each example of the page by its heading."""
+    """Yield each example of the page by its heading."""
     for section in PAGE.read_text("utf-8").split("\n## ")[1:]:
         heading = section.partition("\n")[0]
         for number, blocks in enumerate(BLOCKS.findall(section), 1):
