@@ -1,8 +1,8 @@
 """Table 1 of Bhatt et al. 2020 on treebank sentences: seven architectures, two tasks, three seeds.
 
-Trains a classifier for each, scores it on the test rows of the same tables, then scores language models on
-the same items without any training, and prints the tables of docs/agreement.md. It is a sweep
-(docs/scaling.md): run again, it goes on where it was stopped.
+The program trains classifiers and scores them on the test rows of the same tables. Then it scores language
+models on the same items without any training, and prints the tables of docs/agreement.md. It is a sweep
+(docs/scaling.md): if you stop it, repeat the command to continue.
 
     python benchmarks/agreement.py --data ../shared/data/agreement --out runs/agreement
     python benchmarks/agreement.py --out runs/agreement --model bundled:lstm --model drnn.pt
@@ -36,13 +36,13 @@ PAPER = {
     "abdrnn": (0.9737, 0.8598),
 }
 METHODS = {"number": "number", "grammaticality": "judgement"}
-CLASSES = {"number": "number", "grammaticality": "shown"}  # features that say the right answer
+CLASSES = {"number": "number", "grammaticality": "shown"}  # features with the right answer
 TABLES = ("agreement", "agreement_craft")
 FORCE = Workforce(find_engine("local"))
-MANY = 3  # attractors, counted together from here on
+MANY = 3  # this many attractors or more are one group
 ATTRACTORS = ("0 attractors", "1", "2", "3 or more")
-# The paper's sizes and ReLU are the defaults. What is chosen here suits some 10,000 examples in place of
-# 140,000; it was chosen once for all architectures, by accuracy on validation rows.
+# The paper's sizes and ReLU are the defaults. The other settings suit about 10,000 examples instead of
+# 140,000. They were chosen once for all architectures, by accuracy on validation rows.
 RECIPE = (
     "--preset bhatt2020 --batch 32 --learning-rate 2e-3 --initial-range 1 --dropout 0.3 --min-count 5 "
     "--lowercase --epochs 20 --patience 4"
@@ -65,8 +65,8 @@ def main(
     """Train, score, and print."""
     files = {name: data / f"{name}.tsv.gz" for name in TABLES}
     everything = [f"--data={file}" for file in files.values()]
-    # Seed by seed, so that an interrupted sweep has whole tables; one table after the other, so that two
-    # workers never train one model.
+    # One seed after the other, so that an interrupted sweep has complete tables. One table after the other,
+    # so that two workers never train the same model.
     for seed, name in product(range(1, seeds + 1), TABLES):
         units = []
         for task, arch in product(METHODS, archs):
@@ -85,33 +85,33 @@ def main(
 
 
 def unit(model: str, suite: str, run: Path, train: tuple[str, ...] = ()) -> SweepUnit:
-    """Give the work of scoring a model on the test rows of a table, and of training it before."""
+    """Return the unit of a sweep that trains a model and scores it on the test rows of a table."""
     name = f"{run.parent.name}-{run.name}"
     return SweepUnit(name, model, suite, str(run), options=Options(case=("test",)), train=train)
 
 
 def run_of(out: Path, task: str, arch: str, seed: int) -> Path:
-    """Name the folder of a classifier's runs, one for each table."""
+    """Return the folder of a classifier's runs, one for each table."""
     return out / f"{task}-{arch}-{seed}"
 
 
 def zero_shot_run(out: Path, model: str) -> Path:
-    """Name the folder of a language model's runs."""
+    """Return the folder of a language model's runs."""
     return out / f"zero-{Path(model.replace(':', '-')).stem}"
 
 
 def verdicts(folder: Path) -> pd.DataFrame:
-    """Give the verdicts on the test rows of all tables."""
+    """Return the verdicts on the test rows of all tables."""
     return pd.concat([read_run(folder / name).verdicts for name in TABLES])
 
 
 def answers(out: Path, task: str, arch: str, seed: int) -> pd.DataFrame:
-    """Give the verdicts of a classifier on the test rows of all tables."""
+    """Return the verdicts of a classifier on the test rows of all tables."""
     return verdicts(run_of(out, task, arch, seed))
 
 
 def table(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
-    """Lay out accuracy by model and task: mean, spread over seeds, interval, and the paper's."""
+    """Return a table of accuracy by model and task: mean and spread over seeds, interval, paper."""
     rows, items = [], {}
     for arch in archs:
         row = [arch]
@@ -130,7 +130,7 @@ def table(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
 
 
 def by_attractors(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
-    """Lay out accuracy by the number of attractors, all seeds pooled."""
+    """Return a table of accuracy by the number of attractors, all seeds pooled."""
     rows = []
     for task, arch in product(METHODS, archs):
         pooled = pd.concat([answers(out, task, arch, seed) for seed in range(1, seeds + 1)])
@@ -141,7 +141,7 @@ def by_attractors(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
 
 
 def zero_shot(out: Path, models: tuple[str, ...]) -> str:
-    """Lay out how often language models find the verb's own form more probable, by attractors."""
+    """Return a table of how often language models prefer the right verb form, by attractors."""
     rows = []
     for model in models:
         found = verdicts(zero_shot_run(out, model))
@@ -155,18 +155,18 @@ def zero_shot(out: Path, models: tuple[str, ...]) -> str:
 
 
 def split(found: pd.DataFrame) -> list[str]:
-    """Give accuracy by the number of attractors."""
+    """Return accuracy by the number of attractors."""
     accuracy = found.groupby(found["n_attractors"].clip(upper=MANY))["correct"].mean()
     return [f"{accuracy[n]:.3f}" if n in accuracy else "–" for n in range(MANY + 1)]
 
 
 def spread(shares: pd.Series[float]) -> str:
-    """Write a mean over seeds with their standard deviation."""
+    """Return the mean over seeds and the standard deviation as text."""
     return f"{shares.mean():.3f}" + (f" ± {shares.std():.3f}" if len(shares) > 1 else "")
 
 
 def pipes(rows: list[list[str]], headings: list[str]) -> str:
-    """Lay out a table as the docs hold it."""
+    """Return a Markdown table as in the docs."""
     align = ("left", *["right"] * (len(headings) - 1))
     return tabulate(rows, headings, tablefmt="pipe", disable_numparse=True, colalign=align)
 

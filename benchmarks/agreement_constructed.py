@@ -1,9 +1,9 @@
-"""Trained classifiers asked about constructed sentences: Table 3 and Figures 2 and 4 of Bhatt et al. 2020.
+"""Test trained classifiers on constructed sentences: Table 3 and Figures 2 and 4 of Bhatt et al. 2020.
 
-Asks the classifiers that `agreement_parsed.py` has trained about the suite `marvin_linzen`: the number of
-each verb, both sentences of each pair, and the number after each word of sentences with a prepositional
-phrase. Draws accuracy by construction, and the confidence after each word. It is a sweep (docs/scaling.md):
-run again, it goes on where it was stopped.
+The classifiers are those that `agreement_parsed.py` has trained, the suite is `marvin_linzen`. They predict
+the number of each verb, judge both sentences of each pair, and predict the number after each word of
+sentences with a prepositional phrase. Figures show accuracy by construction, and the confidence after each
+word. It is a sweep (docs/scaling.md): if you stop it, repeat the command to continue.
 
     python benchmarks/agreement_constructed.py --models runs/agreement-parsed/models --out runs/constructed
 """
@@ -23,9 +23,9 @@ from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Options, SweepUnit
 
 SUITE = "marvin_linzen"
-ASKED = {"number": "number", "grammaticality": "judgement_both"}  # what is learnt, and how it is asked
-PROFILED = ("srn", "lstm", "gru", "drnn")  # seed 1 of these
-PHRASES = ("prep_inanim",)  # the case whose sentences are followed word by word
+ASKED = {"number": "number", "grammaticality": "judgement_both"}  # task of the training, task of the test
+PROFILED = ("srn", "lstm", "gru", "drnn")  # tested word by word, with seed 1
+PHRASES = ("prep_inanim",)  # the case for the test word by word
 WORDS = 5  # before the verb
 
 
@@ -66,7 +66,7 @@ def main(
 
 
 def unit(models: Path, suite: str, run: Path, options: Options) -> SweepUnit:
-    """Give the work of scoring the classifier that a run is named after."""
+    """Return the unit of a sweep that scores the classifier with the name of the run."""
     name = f"{run.name}-{suite.partition(':')[2]}"
     return SweepUnit(name, str(models / f"{run.name}.pt"), suite, str(run), options=options)
 

@@ -1,9 +1,9 @@
-"""Classifiers that have seen up to two nouns between subject and verb, asked about three to seven.
+"""Train classifiers on up to two nouns between subject and verb, and test them on three to seven.
 
-After Table 3 and Figure 4 of Bhatt et al. 2020, who ask trained classifiers about constructed sentences. Here
-the sentences are those of the suite `agreement`: its words are known, its constructions too, only the
-number of nouns in between is new. Prints accuracy by the number of attractors, and draws Figure 4. Run
-again, it goes on where it was stopped.
+After Table 3 and Figure 4 of Bhatt et al. 2020, who test trained classifiers on constructed sentences. Here
+the sentences are those of the suite `agreement`. Words and constructions are known from the training; only
+the number of nouns between is new. The program prints accuracy by the number of attractors, and draws
+Figure 4. If you stop it, repeat the command to continue.
 
     python benchmarks/agreement_generalisation.py --out runs/generalisation
 """
@@ -28,7 +28,7 @@ from tseval.sweeps.units import Options, SweepUnit
 
 SCORED = Options(case=("valid", "test"))
 SEEN = 2  # nouns between subject and verb in training
-VALID = 10  # one item in so many of those seen is kept for validation
+VALID = 10  # one in ten items with few nouns is for validation
 HEADINGS = ("", "seen", "3 to 7 nouns", *(f"{k} attractors" if k == 0 else str(k) for k in range(8)))
 
 
@@ -68,7 +68,7 @@ def main(out: Path, seeds: int, archs: tuple[str, ...], sample: int | None, figu
 
 
 def items(sample: int | None) -> list[dict[str, object]]:
-    """Give the items of the suite `agreement`: training and validation up to `SEEN` nouns, then test."""
+    """Return the items of the suite `agreement`: training and validation up to `SEEN` nouns, then test."""
     found: list[dict[str, object]] = []
     for case in tseval.load_suite("agreement", sample=sample).cases:
         for item in case.items():
@@ -82,7 +82,7 @@ def items(sample: int | None) -> list[dict[str, object]]:
 
 
 def table(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
-    """Lay out accuracy on items like those of training, on the others, and on these by attractors."""
+    """Return a table of accuracy with few nouns, with more nouns, and of the latter by attractors."""
     rows = []
     for task, arch in product(METHODS, archs):
         runs = [read_run(run_of(out, task, arch, seed)).verdicts for seed in range(1, seeds + 1)]
@@ -98,7 +98,7 @@ def table(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
 
 
 def spread_of(runs: list[pd.DataFrame], case: str) -> str:
-    """Give mean and standard deviation over seeds of the accuracy on one case."""
+    """Return mean and standard deviation over seeds of the accuracy on one case."""
     shares = pd.Series([run.loc[run["case"] == case, "correct"].mean() for run in runs])
     return spread(shares)
 

@@ -1,9 +1,9 @@
-"""Number learnt from hard sentences alone, asked about easy ones, after Bansal, Bhatt & Agarwal 2020.
+"""Train number classifiers on hard sentences only, and test all, after Bansal, Bhatt & Agarwal 2020.
 
-Hard sentences have an attractor between subject and verb. Classifiers learn from all of those in a table of
-parsed examples (docs/parsed-agreement.md), others from as many rows of the whole table, where nine in ten
-have none. Both are asked about gold examples, by the number of attractors. It is a sweep (docs/scaling.md):
-run again, it goes on where it was stopped.
+Hard sentences have an attractor between subject and verb. Some classifiers learn from all hard sentences in a
+table of parsed examples (docs/parsed-agreement.md). Others learn from as many rows of the whole table; nine
+in ten of these have no attractor. Both are tested on gold examples, by the number of attractors. It is a
+sweep (docs/scaling.md): if you stop it, repeat the command to continue.
 
     python benchmarks/agreement_hard.py --out runs/agreement-hard --figure hard.svg
 """
@@ -35,10 +35,10 @@ from tseval.sweeps.units import SweepUnit
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ARCHITECTURES = ("lstm", "gru", "onlstm", "drnn")  # those of the paper
-MANY = 4  # attractors, counted together from here on
+ARCHITECTURES = ("lstm", "gru", "onlstm", "drnn")  # as in the paper
+MANY = 4  # this many attractors or more are one group
 COUNTS = range(MANY + 1)
-KINDS = ("natural", "hard")  # what is learnt from
+KINDS = ("natural", "hard")  # kinds of training data
 COLUMNS = ["asked", "architecture", "learnt_from", "attractors", "items", "seeds", "accuracy", "spread"]
 
 
@@ -64,7 +64,7 @@ def main(
     out.mkdir(parents=True, exist_ok=True)
     learnt = training_tables(read_examples(learn), out)
     asked = {TREEBANKS: ask, LINZEN: linzen_table(linzen, out)}
-    for name, file in asked.items():  # one after the other, so that two workers never train one model
+    for name, file in asked.items():  # one after the other: two workers must not train the same model
         units = []
         for seed, arch, kind in product(range(1, seeds + 1), archs, KINDS):
             run = run_of(out, kind, arch, seed)
@@ -83,7 +83,7 @@ def main(
 
 
 def training_tables(rows: pa.Table, out: Path) -> dict[str, Path]:
-    """Write the rows with attractors, and as many of all rows; validation rows are of the same kind."""
+    """Write tables of rows with attractors, and of as many rows of any kind (validation rows too)."""
     files = {kind: out / f"{kind}.parquet" for kind in KINDS}
     hard = rows["n_attractors"].to_numpy() > 0
     train, valid = (np.array(rows["split"].to_pylist()) == part for part in ("train", "valid"))
@@ -101,7 +101,7 @@ def training_tables(rows: pa.Table, out: Path) -> dict[str, Path]:
 
 
 def by_attractors(out: Path, name: str, seeds: int, archs: tuple[str, ...]) -> pd.DataFrame:
-    """Give accuracy on one table by learner and attractors: its mean and standard deviation over seeds."""
+    """Return accuracy on one table by learner and attractors: its mean and standard deviation over seeds."""
     rows = []
     for arch, kind in product(archs, KINDS):
         runs = [read_run(run_of(out, kind, arch, seed) / name).verdicts for seed in range(1, seeds + 1)]
@@ -113,7 +113,7 @@ def by_attractors(out: Path, name: str, seeds: int, archs: tuple[str, ...]) -> p
 
 
 def table(found: pd.DataFrame) -> str:
-    """Lay out a line a learner."""
+    """Return a table with a row for each architecture and kind of training data."""
     rows = []
     for (arch, kind), own in found.groupby(["architecture", "learnt_from"], sort=False):
         spread = ["" if pd.isna(value) else f" ± {value:.3f}" for value in own["spread"]]
@@ -124,7 +124,7 @@ def table(found: pd.DataFrame) -> str:
 
 
 def panel(found: pd.DataFrame) -> Panel:
-    """Draw accuracy by attractors; bands are the standard deviation over seeds."""
+    """Return a panel of accuracy by attractors. Bands are the standard deviation over seeds."""
     lines = []
     for index, ((kind, arch), own) in enumerate(found.groupby(["learnt_from", "architecture"], sort=False)):
         shares, around = own["accuracy"], own["spread"].fillna(0)

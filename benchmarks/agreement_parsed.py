@@ -1,9 +1,9 @@
-"""Table 1 of Bhatt et al. 2020 with as many training examples as the paper has, found by a parser.
+"""Table 1 of Bhatt et al. 2020 with as many training examples as in the paper, found by a parser.
 
-Trains classifiers on examples from parsed text (docs/parsed-agreement.md), several seeds, and asks them about
-gold examples alone: those of treebanks, and sentences of Linzen et al. as Gulordava et al. published them.
-Then the same on fewer examples: accuracy by the size of training. It is a sweep (docs/scaling.md): run
-again, it goes on where it was stopped.
+The program trains classifiers with several seeds on examples from parsed text (docs/parsed-agreement.md). It
+tests them only on gold examples: those of treebanks, and sentences of Linzen et al. as Gulordava et al.
+published them. Then it trains on fewer examples, and shows accuracy by their number. It is a sweep
+(docs/scaling.md): if you stop it, repeat the command to continue.
 
     python benchmarks/agreement_parsed.py --out runs/agreement-parsed --figure sizes.svg
 """
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 SHARED = Path("../shared/data")
 LINZEN, TREEBANKS = "linzen", "agreement"
 ASKED = {TREEBANKS: "treebanks", "agreement_craft": "CRAFT", LINZEN: "Linzen et al."}
-# The ReLU variants are those that the paper's programs had under the names LSTM and GRU.
+# The paper's programs have the ReLU variants under the names LSTM and GRU.
 MODELS = {arch: ("--arch", arch) for arch in ARCHITECTURES} | {
     f"{arch}-relu": ("--arch", arch, "--option", "activation=relu") for arch in ("lstm", "gru")
 }
-# Sizes of the paper; the rest was chosen once for all, by accuracy of LSTM and Decay RNN on validation rows.
+# The sizes are the paper's. The other settings were chosen once for all models, by the accuracy of LSTM and
+# Decay RNN on validation rows.
 RECIPE = (
     "--preset bhatt2020 --batch 128 --learning-rate 4e-3 --initial-range 1 --dropout 0.1 --min-count 5 "
     "--lowercase --epochs 8 --patience 2"
@@ -82,7 +83,7 @@ def main(
     folder = out / "models"
     n_examples = rows["split"].to_pylist().count("train")
     curves = [model for model in CURVES if model in models]
-    for seed in range(1, seeds + 1):  # seed by seed, so that an interrupted sweep has whole tables
+    for seed in range(1, seeds + 1):  # one after the other: an interrupted sweep has complete tables
         train_and_ask(folder, learn, models, seed, files, workers)
     curve_files = {name: files[name] for name in (TREEBANKS, LINZEN)}
     folders = {size: out / f"models-{size}" for size in SIZES if size < n_examples}
@@ -99,7 +100,7 @@ def main(
 
 
 def linzen_table(linzen: Path, out: Path) -> Path:
-    """Write Linzen's sentences as a table of examples, all of them test rows."""
+    """Write Linzen's sentences as a table of examples, all for testing, and return its path."""
     file = out / f"{LINZEN}.parquet"
     if not file.exists():
         tseval("data", "agreement", linzen, "-o", file, "--train", 0, "--valid", 0)
@@ -109,9 +110,9 @@ def linzen_table(linzen: Path, out: Path) -> Path:
 def train_and_ask(
     folder: Path, learn: Path, models: Iterable[str], seed: int, files: dict[str, Path], workers: int | None
 ) -> None:
-    """Train classifiers for both tasks, and ask them about all rows of some tables."""
+    """Train classifiers for both tasks, and test them on all rows of some tables."""
     force = Workforce(find_engine("local"), workers)
-    for name, file in files.items():  # one after the other, so that two workers never train one model
+    for name, file in files.items():  # one after the other: two workers must not train the same model
         units = []
         for task, model in product(METHODS, models):
             run = run_of(folder, task, model, seed)
@@ -123,12 +124,12 @@ def train_and_ask(
 
 
 def answers(folder: Path, name: str, task: str, model: str, seed: int) -> pd.DataFrame:
-    """Give the verdicts of one classifier on one table."""
+    """Return the verdicts of one classifier on one table."""
     return read_run(run_of(folder, task, model, seed) / name).verdicts
 
 
 def summary(folder: Path, models: Iterable[str], task: str, seeds: int) -> str:
-    """Lay out one task: means over seeds, intervals for other treebank sentences, Linzen's by attractors."""
+    """Return the table of a task: means over seeds, an interval (treebanks), attractors (Linzen et al.)."""
     rows = []
     for model in models:
         runs = {
@@ -162,7 +163,7 @@ def summary(folder: Path, models: Iterable[str], task: str, seeds: int) -> str:
 
 
 def fewer(rows: pa.Table, size: int, out: Path) -> Path:
-    """Write a table of some training rows, spread evenly over all, with every validation row."""
+    """Write a table of some training rows, evenly spaced, with every validation row; return its path."""
     file = out / f"{size}.parquet"
     if not file.exists():
         parts = np.array(rows["split"].to_pylist())
@@ -172,12 +173,12 @@ def fewer(rows: pa.Table, size: int, out: Path) -> Path:
 
 
 def spread_evenly(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Choose so many rows, from the first to the last at equal distances."""
+    """Return `size` rows at equal distances, from the first to the last."""
     return rows[np.linspace(0, len(rows) - 1, size).round().astype(int)]
 
 
 def by_size(folders: dict[int, Path], curves: Iterable[str]) -> pd.DataFrame:
-    """Give accuracy by the number of examples learnt from, with and without attractors, seed 1."""
+    """Return accuracy by the number of training examples, on all sentences and without attractors, seed 1."""
     rows = []
     for name, task, model in product((TREEBANKS, LINZEN), METHODS, curves):
         for size, folder in folders.items():
@@ -189,7 +190,7 @@ def by_size(folders: dict[int, Path], curves: Iterable[str]) -> pd.DataFrame:
 
 
 def lay_out_sizes(sizes: pd.DataFrame) -> str:
-    """Lay out accuracy by examples learnt from, in brackets that on sentences without attractors."""
+    """Return a table of accuracy by training examples; brackets have that on sentences without attractors."""
     rows = [
         [f"{ASKED[str(name)]}, {task}, {model}"]
         + [f"{row.accuracy:.3f} ({row.without_attractors:.3f})" for row in own.itertuples()]
@@ -199,7 +200,7 @@ def lay_out_sizes(sizes: pd.DataFrame) -> str:
 
 
 def sizes_panel(sizes: pd.DataFrame) -> Panel:
-    """Draw accuracy on treebank sentences by the number of examples learnt from."""
+    """Return a panel of accuracy on treebank sentences by the number of training examples."""
     lines = []
     asked = sizes[sizes["asked"] == TREEBANKS]
     for index, ((task, model), own) in enumerate(asked.groupby(["task", "model"], sort=False)):

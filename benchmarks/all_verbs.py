@@ -1,8 +1,7 @@
-"""How much longer do all verbs take than the plain run, and how much memory?
+"""Measure the time and memory of a run over all verbs (`SUITE:inflection`), compared with a plain run.
 
-Each measured command is a process of its own; the plain run on a suite and the one on `SUITE:inflection` take
-turns, so that a busy machine slows both. Printed are the best time of each, seconds of the processor, their
-ratio, and the peak memory.
+Each run is a separate process. The two kinds of run alternate, so that a busy machine slows both. The program
+prints the best CPU seconds of each kind, their ratio, and the peak memory.
 
     python benchmarks/all_verbs.py                           # all of Marvin & Linzen, bundled LSTM
     python benchmarks/all_verbs.py --model hf:DIR --model-args words=pieces --sample 60
@@ -25,7 +24,7 @@ SUITES = ("marvin_linzen", "marvin_linzen:inflection")
 
 
 def measured(arguments: list[str]) -> tuple[float, float]:
-    """Run a command; give its seconds of the processor and its peak memory in MiB."""
+    """Run a command; return its CPU seconds and its peak memory in MiB."""
     command = [sys.executable, "-m", "tseval", "run", *arguments, "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

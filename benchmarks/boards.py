@@ -1,9 +1,9 @@
-"""How long do `tseval board write` and `tseval board build` take for a large board, and how much memory?
+"""Measure the time and memory of `tseval board write` and `tseval board build` on a large board.
 
-A run of the bundled LSTM on Marvin & Linzen is the first entry. The others are this run with noise on each
-log-probability, sealed as if they were of other models. Printed are the CPU seconds (of the process and its
-children, user and system), and the peak memory of one process, of the first command, which knows nothing of
-the entries, and of the second, after one more entry came.
+The first entry is a run of the bundled LSTM on Marvin & Linzen. The others are this run with noise on each
+log-probability, sealed like runs of other models. Each command runs once with an empty cache, and again after
+one more entry. The program prints CPU seconds (user and system, with child processes) and the peak memory of
+one process.
 
     python benchmarks/boards.py
     python benchmarks/boards.py --run runs/ml --models 100 --keep /tmp/board
@@ -39,7 +39,7 @@ TSEVAL = [sys.executable, "-m", "tseval"]
 
 
 def make_board(board: Path, run: Path, n_models: int) -> None:
-    """Make a board of a run and of the same run with more and more noise."""
+    """Create a board with a run, and with copies of the run that have more and more noise."""
     new_board(board, read_run(run).manifest.suite.name)
     (first,) = add_entries(board, [run], About(licence="MIT", training_data="90 M words"))
     split = SplitSuite(suite_of(read_definition(board), board))
@@ -48,7 +48,7 @@ def make_board(board: Path, run: Path, n_models: int) -> None:
 
 
 def add_noisy(first: Path, split: SplitSuite, number: int) -> None:
-    """Add an entry whose evidence is that of another with noise."""
+    """Add an entry whose evidence is that of the first entry with noise."""
     name = f"model-{number:03}"
     folder = first.with_name(name)
     folder.mkdir()

@@ -1,11 +1,11 @@
-"""Do intervals hold and tests err as often as they say, where entries are uneven, rows small, models many?
+"""Test the coverage of intervals and the error rate of tests with uneven entries, small rows or many models.
 
-Entries have effects on the logit scale, drawn anew each time; numbers of items are those of the design. Of
-two equally good models half of an entry's effect is the same. The accuracy that should be held is that over
-all entries there could be. Each design is drawn with several accuracies and strengths of words (`SETTINGS`);
-printed are the lowest and the highest share of intervals that hold, the largest share of equal models that
-are told apart at 5%, and the mean width by that of an oracle that knows the variance: where words matter at a
-middling accuracy, and the widest of all.
+Entries have random effects on the logit scale, new in each simulation. The design gives the numbers of items.
+Two equally good models share half of the variance of an entry's effect. The true accuracy is the mean over
+all possible entries. Each design is simulated with several accuracies and strengths of words (`SETTINGS`).
+The program prints the lowest and the highest coverage, and the largest share of equal models that differ
+significantly at 5%. It also prints the mean width divided by that of an oracle that knows the variance: at
+middling accuracy with an effect of words, and for the widest setting.
 
     python benchmarks/calibration.py
     python benchmarks/calibration.py --draws 200 --only designs
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-# Constant and strength of words, in logits: accuracies of about .05, .57, .57, .56, .91, .99.
+# Constants and strengths of words, in logits. The accuracies are about .05, .57, .57, .56, .91, .99.
 SETTINGS = ((-3.2, 0.7), (0.3, 0.0), (0.3, 0.5), (0.3, 1.0), (2.5, 0.7), (4.6, 0.7))
 MIDDLING = SETTINGS[2:4]
-# How many verbs (by lemma) have how many of 2,000 items drawn from each set: one verb has 1,077, one 262, ...
+# Numbers of items of the verb lemmas in 2,000 random items of each set: one verb has 1,077, one 262, ...
 VERBS = {
     "verbs of agreement": "1077 262 46 20 19 16*2 12*2 11*2 10*2 9 8*3 7*2 6*4 5*4 4*14 3*20 2*43 1*185",
     "verbs of agreement_craft": (
@@ -52,37 +52,37 @@ VERBS = {
     ),
     "verbs of agreement_parsed": ("1050 251 44 34 14 13 11*4 10*4 9*4 8*2 7*3 6*8 5*5 4*11 3*22 2*38 1*178"),
 }
-# Of mean_of_seeds and its kin: how many seeds, how far apart in logits, and the constant.
+# Number of seeds, their standard deviation in logits, and the constant.
 SEEDS = (*product((2, 3, 5), (0.1, 1.0), (0.3,)), *product((2, 3, 5, 8), (1.5,), (4.6,)))
 
 
 def one_factor(sizes: list[int]) -> Design:
-    """Make a row of items of one factor whose entries have so many items."""
+    """Return a design of one factor whose entries have these numbers of items."""
     codes = np.repeat(np.arange(len(sizes)), sizes)
     return Design.of(Factors(("verb",), codes[:, None]))
 
 
 def zipf(n_entries: int, n_items: int) -> list[int]:
-    """Give numbers of items that fall off as one over the rank."""
+    """Return numbers of items that are proportional to 1 / rank."""
     shares = 1 / np.arange(1, n_entries + 1)
     return [int(n) for n in np.maximum(1, np.round(n_items * shares / shares.sum()))]
 
 
 def parsed(text: str) -> list[int]:
-    """Read numbers of items: `12*2` for two entries of twelve."""
+    """Read numbers of items: `12*2` stands for two entries with twelve items each."""
     pairs = (part.partition("*") for part in text.split())
     return [int(n) for n, _, times in pairs for _ in range(int(times or 1))]
 
 
 def crossed(*levels: int, kept: float = 1.0) -> Design:
-    """Cross factors; a random part of the items is kept."""
+    """Return a design with crossed factors, which keeps a random share of the items."""
     codes = np.stack([axis.ravel() for axis in np.indices(levels)], axis=1)
     chosen = np.random.default_rng(0).random(len(codes)) < kept
     return Design.of(Factors(tuple("abcdef"[: len(levels)]), codes[chosen]))
 
 
 def rows_of(n_rows: int, n_items: int, n_own: int | None = None) -> Design:
-    """Make small rows: of verbs from a common lexicon of 14, or each of so many verbs of its own."""
+    """Return a design of small rows. Verbs are from a common lexicon of 14, or each row has `n_own` verbs."""
     rows = np.repeat(np.arange(n_rows), n_items)
     if n_own is None:
         codes = np.random.default_rng(0).integers(0, 14, len(rows))
@@ -93,7 +93,7 @@ def rows_of(n_rows: int, n_items: int, n_own: int | None = None) -> Design:
 
 @cache
 def designs() -> dict[str, Design]:
-    """Give the designs by name."""
+    """Return the designs by name."""
     found = {f"even, {g} × {n}": one_factor([n] * g) for g, n in ((8, 50), (17, 40), (50, 10))}
     found |= {f"Zipf, {g} entries": one_factor(zipf(g, n)) for g, n in ((8, 400), (20, 800), (200, 2000))}
     found |= {f"one of {g} has half": one_factor([20 * (g - 1)] + [20] * (g - 1)) for g in (8, 20, 50)}
@@ -107,12 +107,12 @@ def designs() -> dict[str, Design]:
 def draw(
     design: Design, setting: tuple[float, float], better: NDArray[np.float64], random: Generator
 ) -> NDArray[np.bool_]:
-    """Draw entries, and the verdicts of models that are better by some logits, (items, models)."""
+    """Draw entries, and return verdicts, (items, models). Models are `better` by these logits."""
     constant, strength = setting
     codes = design.factors.codes
     logits = np.full((len(codes), len(better)), constant) + better
     for column in codes.T:
-        # Of several factors each has its part of the variance.
+        # Each of several factors has an equal part of the variance.
         shape = int(column.max()) + 1, len(better)
         shared, own = random.standard_normal((shape[0], 1)), random.standard_normal(shape)
         effects = np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * own
@@ -121,13 +121,13 @@ def draw(
 
 
 def truth(constant: float, strength: float) -> float:
-    """Give the accuracy over all entries there could be."""
+    """Return the accuracy over all possible entries."""
     points, weights = np.polynomial.hermite_e.hermegauss(99)
     return float(logistic(constant + strength * points) @ weights / weights.sum())
 
 
 def of_designs(draws: int, seed: int) -> Iterator[list[object]]:
-    """Try accuracies and differences of equal models."""
+    """Test accuracies and differences of equal models."""
     for name, design in designs().items():
         everything = np.ones(len(design.rows), bool)
         held, told, wide = {}, {}, {}
@@ -152,12 +152,12 @@ def of_designs(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def of_data(draws: int, seed: int) -> Iterator[list[object]]:
-    """Try data sets that name no factor: pairs made of some verbs, clustered by the words that differ.
+    """Test data sets without factors: pairs of some verbs, clustered by the words that differ.
 
-    The truth is the accuracy over all verbs there could be. The item of every second pair is plural: the same
-    words differ, the other way round.
+    The true accuracy is that over all possible verbs. Every second pair is plural, so the same words differ
+    in the opposite direction.
     """
-    settings = ((0.3, 0.5), (0.3, 1.0), (1.0, 1.0), (2.5, 0.7))  # of words that matter
+    settings = ((0.3, 0.5), (0.3, 1.0), (1.0, 1.0), (2.5, 0.7))  # with an effect of words
     for n_verbs, even in product((7, 20, 200), (True, False)):
         sizes = [2000 // n_verbs] * n_verbs if even else zipf(n_verbs, 2000)
         verbs = np.repeat(np.arange(n_verbs), sizes)
@@ -182,10 +182,10 @@ def of_data(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def of_near_copies(draws: int, seed: int) -> Iterator[list[object]]:
-    """Try pairs that hardly differ: a copy with one verdict in 1,000 turned, one that lacks 5% of the verbs.
+    """Test models that hardly differ: one verdict in 1,000 is inverted, or 5% of the verbs are unknown.
 
-    What a copy lacks it gets wrong. Two models whose accuracies are .03 apart, more than the margin of .02,
-    should be called equivalent in at most 5% of draws.
+    A model gets all items with an unknown verb wrong. Two models whose accuracies are .03 apart, more than
+    the margin of .02, should be called equivalent in at most 5% of draws.
     """
     pairs = ("even, 17 × 40", "even, 50 × 10", "Zipf, 20 entries", "Zipf, 200 entries", "20 rows of 20")
     setting = MIDDLING[1]
@@ -211,7 +211,7 @@ def of_near_copies(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def of_models(draws: int, seed: int) -> Iterator[list[object]]:
-    """Try rank sets of equal models, all of which should hold together."""
+    """Test rank sets of equal models. All sets of a table should hold at the same time."""
     design = one_factor([40] * 17)
     for n_models in (3, 10, 25, 50):
         random, held = np.random.default_rng(seed), 0
@@ -222,7 +222,7 @@ def of_models(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def of_seeds(draws: int, seed: int) -> Iterator[list[object]]:
-    """Try means over seeds."""
+    """Test means over seeds."""
     design = crossed(14, 20)
     for n_seeds, spread, constant in SEEDS:
         random, held, width = np.random.default_rng(seed), 0, []
@@ -238,11 +238,11 @@ def of_seeds(draws: int, seed: int) -> Iterator[list[object]]:
 def rivals(
     sizes: list[int], right: NDArray[np.float64]
 ) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
-    """Try other estimators of one factor on many draws: the name, and the ends of an interval for each draw.
+    """Yield other estimators for one factor: a name, and the ends of an interval for each draw.
 
     Args:
-        sizes: (entries,), the number of items of each.
-        right: (entries, draws), how many of these are right.
+        sizes: (entries,), the numbers of items.
+        right: (entries, draws), the numbers of right items.
 
     Source: Bell & McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
     samples", Survey Methodology 28(2), for independent items as the working model.
@@ -253,7 +253,7 @@ def rivals(
     sums = w[:, None] * (shares - p)
     plain = len(n) / (len(n) - 1) * (sums**2).sum(axis=0)
     effective = 1 / (w @ w)
-    # Of items that are independent the sums have the covariance W - ww', and CR2 divides them by 1 - w.
+    # If items are independent, the sums have the covariance W - ww', and CR2 divides them by 1 - w.
     independent = np.diag(w) - np.outer(w, w)
     scaled = independent / np.sqrt(np.outer(1 - w, 1 - w))
     bell = np.trace(scaled) ** 2 / (scaled**2).sum()
@@ -278,19 +278,19 @@ def rivals(
 
 
 def flips(sizes: list[int], gaps: NDArray[np.float64], random: Generator) -> float:
-    """Give the share of draws in which the signs of entries, flipped at random, tell two models apart.
+    """Return the share of draws in which a sign-flip test finds a significant difference between two models.
 
     Args:
-        sizes: (entries,), the number of items of each.
-        gaps: (entries, draws), how many more are right for the one model than for the other.
-        random: Of the signs.
+        sizes: (entries,), the numbers of items.
+        gaps: (entries, draws), the differences between the two models in right items.
+        random: The generator of the signs.
     """
     signs = random.choice((-1.0, 1.0), (999, len(sizes)))
     return float(((np.abs(signs @ gaps) >= np.abs(gaps.sum(axis=0)) - 1e-9).mean(axis=0) < 0.05).mean())
 
 
 def of_rivals(draws: int, seed: int) -> Iterator[list[object]]:
-    """Try other estimators on designs of one factor in one row, two equal models each."""
+    """Test other estimators on designs of one factor in one row, with two equal models."""
     for name, design in designs().items():
         if len(design.clusters) > 1 or design.rows.any():
             continue

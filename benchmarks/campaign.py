@@ -1,13 +1,14 @@
-"""Does tseval survive? Attacks on runs, trainings and files, drawn from a seed; a table of survivors.
+"""Attack tseval at random: damage runs, trainings and files, and count how many attacks it survives.
 
-Survived is: the same result, or one message under 500 characters and exit code 2. Never a traceback, never a
-number that silently differs where a digest could tell, never a command that does not end.
+tseval survives an attack if the result is the same, or if it prints one message under 500 characters and
+exits with code 2. It fails with a traceback, with a wrong number that a digest could detect, or if a command
+does not end.
 
     python benchmarks/campaign.py                      # --size 2 --seed 0
     python benchmarks/campaign.py --size 20 --only "kill a run" --only checkpoint.pt
 
-Exits with 1 if anything did not survive, and says how to see it again. Needs a POSIX system: each attack is a
-process forked from this one, which has all imports behind it.
+If an attack is not survived, the program prints how to repeat it, and exits with code 1. It needs a POSIX
+system, because each attack is a process forked from this one, which has done all imports.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
-# What commands import when they need it, beside all modules of tseval but those that bring lm-eval along.
+# Modules that commands import late, in addition to all modules of tseval except those that import lm-eval.
 NEEDED = ("conllu", "filelock", "matplotlib.backends.backend_svg", "platformdirs", "torch._dynamo", "attacks")
 NOT_NEEDED = ("tseval.__main__", "tseval.lm_eval_tasks", "tseval.adapters.lm_eval_backend")
-EVERY = 60  # seconds between two lines about the progress, where they cannot be overwritten
+EVERY = 60  # seconds between two lines about the progress, without a terminal
 _said = [-math.inf]
 
 
@@ -63,11 +64,11 @@ def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], 
     tallies = {kind: Tally() for kind in only or ATTACKS}
     faults = 0
     with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)  # another user must get in, where that is the attack
+        Path(name).chmod(0o755)  # in some attacks, another user must get in
         prepared = _prepared(Path(name), any(ATTACKS[kind].needs_zoo for kind in tallies))
         ends = time.monotonic() + (math.inf if minutes is None else 60 * minutes)
         for turn, kind, i in _in_turns(tallies, size, number):
-            late = time.monotonic() > ends and tallies[kind].tried > 0  # each kind is tried once at least
+            late = time.monotonic() > ends and tallies[kind].tried > 0  # try each kind at least once
             if late or tallies[kind].not_here:
                 continue
             _say(f"turn {turn + 1} of {size}, {faults} not survived; {kind}, number {i}")
@@ -84,7 +85,7 @@ def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], 
 
 
 def _in_turns(kinds: Iterable[str], size: int, number: int | None) -> Iterator[tuple[int, str, int]]:
-    """Give the turn, the kind, and the number of each attack."""
+    """Return the turn, the kind, and the number of each attack."""
     for turn in range(size if number is None else 1):
         for kind in kinds:
             times = ATTACKS[kind].times
@@ -94,7 +95,7 @@ def _in_turns(kinds: Iterable[str], size: int, number: int | None) -> Iterator[t
 
 @dataclass
 class Tally:
-    """How often an attack was made, and survived; or why it is not possible here."""
+    """The numbers of attacks and of survived attacks of a kind, or why it is not possible here."""
 
     tried: int = 0
     survived: int = 0
@@ -102,7 +103,7 @@ class Tally:
 
 
 def _attack(kind: str, seed: int, i: int, prepared: Path, tally: Tally) -> str | None:
-    """Make an attack in a folder of its own, and count it; give what was not survived."""
+    """Make an attack in a new folder and count it. Return the fault if it was not survived."""
     here = prepared.with_name("here")
     shutil.copytree(prepared, here, symlinks=True)
     try:
@@ -120,7 +121,7 @@ def _attack(kind: str, seed: int, i: int, prepared: Path, tally: Tally) -> str |
 
 
 def _say(text: str) -> None:
-    """Say how far it is, on a line of the terminal that the next one overwrites; elsewhere now and then."""
+    """Print the progress: on a terminal, each line overwrites the last one; elsewhere, one line a minute."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
     elif text and time.monotonic() - _said[-1] > EVERY:
@@ -129,7 +130,7 @@ def _say(text: str) -> None:
 
 
 def _prepared(folder: Path, with_zoo: bool) -> Path:
-    """Make what is attacked."""
+    """Make the runs and files to attack, and return their folder."""
     from attacks.prepared import prepare  # noqa: PLC0415 - heavy
 
     prepared = folder / "prepared"
@@ -140,10 +141,10 @@ def _prepared(folder: Path, with_zoo: bool) -> Path:
 
 
 def _import_everything() -> None:
-    """Import what commands import, so that processes forked from this one need not; fill `ATTACKS`."""
+    """Import all modules once, so that forked processes do not need to; fill `ATTACKS`."""
     modules = [found.name for found in walk_packages(tseval.__path__, "tseval.", onerror=lambda _: None)]
     for name in (*(name for name in modules if not name.startswith(NOT_NEEDED)), *NEEDED):
-        with suppress(ImportError, TsevalError):  # what is not installed is not attacked
+        with suppress(ImportError, TsevalError):  # packages that are not installed are not attacked
             import_module(name)
 
 

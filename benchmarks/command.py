@@ -1,4 +1,4 @@
-"""The command `tseval`, called by the benchmarks that print and draw what it analyses."""
+"""Run the command `tseval`, for benchmarks that print and draw its analyses."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import sys
 
 
 def tseval(*arguments: object) -> None:
-    """Run a command; what it prints is shown."""
+    """Run a command, and show its output."""
     subprocess.run([sys.executable, "-m", "tseval", *map(str, arguments)], check=True)

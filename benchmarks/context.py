@@ -1,7 +1,7 @@
-"""What contexts cost: runs with 10 texts of 400 words against plain runs, in turns, and the memory of each.
+"""Measure the time and memory of runs in context, with 10 texts of 400 words, compared with plain runs.
 
-Each item is scored after one of the texts. Counted is all that a run does, the choice of contexts too, in CPU
-seconds of one thread. Memory is the peak of a process of its own for each kind of run.
+Each item is scored after one of the texts. The two kinds of run alternate. The CPU seconds (one thread) are
+those of a whole run, with the choice of contexts. The peak memory is that of a separate process.
 
     python benchmarks/context.py                                    # all of Marvin & Linzen, 3 turns
     python benchmarks/context.py --model drnn.pt --rounds 1 --sample 300
@@ -36,7 +36,7 @@ def measure(model: str, suite: tseval.Suite, kind: str, source: str, words: int)
 
 def peak_here() -> int:
     """Return the peak memory of this process, in MiB."""
-    try:  # what the resource module knows counts the parent's memory too, after a fork
+    try:  # after a fork, the resource module also counts the parent's memory
         status = Path("/proc/self/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) // 1024
     except OSError:

@@ -1,18 +1,18 @@
-"""How often do intervals hold what they should? Simulated items that share words, the truth known.
+"""Simulate the coverage of confidence intervals for items that share words, with known true values.
 
-A population has lexical factors of some numbers of entries. Every entry has an effect, drawn anew in each
-simulation; items are all combinations of entries, and the logit that a model gets one right is the sum of
-its entries' effects and a constant. The true accuracy is that over all entries there could have been.
-Printed is the share of simulations in which
+A population has lexical factors with some numbers of entries. Every entry has a random effect, new in each
+simulation. The items are all combinations of entries. The logit of a right item is the sum of its entries'
+effects and a constant. The true accuracy is the mean over all possible entries. The program prints how often
+the true accuracy is in
 
-    Wilson      Wilson's interval, items independent
-    one factor  the interval clustered by the first factor alone
+    Wilson      Wilson's interval, as if items were independent
+    one factor  the interval clustered by the first factor only
     clustered   tseval's interval, clustered by all factors
 
-hold the true accuracy; then the same for differences of two models, ranks, mean ranks, means of seeds, their
-differences and ranks, and for EW and MW of all verbs, clustered by words alone and by words and lemmas;
-and for accuracies in context, clustered by words alone and by words and texts.
-Nominal is 95%; of 1,000 simulations, that is 93.6 to 96.4%, 95 times in 100.
+Then it prints the same for differences of two models, ranks, mean ranks, and for means of seeds, their
+differences and ranks. A table is for EW and MW of all verbs, clustered by words or by words and lemmas.
+Another is for accuracies in context, clustered by words or by words and texts. The nominal coverage is 95%.
+With 1,000 simulations, it gives 93.6 to 96.4% in 95 of 100 cases.
 
     python benchmarks/coverage.py
     python benchmarks/coverage.py --draws 200 --seed 1
@@ -51,27 +51,27 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    # By its name, what makes the rows of a table from how many draws and which seed, and its headings.
+    # Name to the function that makes the rows of a table from the number of draws and the seed, and headings.
     Tables = dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]]
 
-# Half of the variance of an entry's effect is the same for all models: a rare verb is hard for each.
+# Share of the variance of an entry's effect that is common to all models: a rare verb is hard for each.
 SHARED = 0.5
 MARGIN = 0.02
-# How much better one of three architectures is, in logits.
+# Advantage of the best of three architectures, in logits.
 BETTER = 0.5
 
 
 @dataclass(frozen=True)
 class Population:
-    """Items whose entries are drawn.
+    """Items with randomly drawn entries.
 
     Attributes:
         levels: Number of entries of each factor.
-        strengths: Standard deviation of the entries' effects, in logits.
-        constants: One for each row of the table, in logits; each row has all items.
-        uneven: Whether some entries of the first factor stand in many more items than others, and every fifth
-            item has no entry of the second.
-        unknown: The share of entries of the first factor that a model does not know: there it guesses.
+        strengths: Standard deviation of the effects of each factor's entries, in logits.
+        constants: The constant of each row of the table, in logits; each row has all items.
+        uneven: Whether some entries of the first factor are in many more items than others, and every fifth
+            item has no entry of the second factor.
+        unknown: The share of entries of the first factor that a model does not know, so that it guesses.
     """
 
     levels: tuple[int, ...]
@@ -93,12 +93,12 @@ class Population:
         return codes, rows
 
     def design(self, n_factors: int) -> Design:
-        """Cluster by the first of the factors."""
+        """Return the design that clusters by the first factors."""
         codes, rows = self.items
         return Design.of(Factors(tuple("abcdef"[:n_factors]), codes[:, :n_factors]), rows)
 
     def truth(self, better: float = 0.0) -> float:
-        """Give the accuracy over all entries there could be, of a model that is better by some logits."""
+        """Return the accuracy over all possible entries of a model that is `better` by some logits."""
         points, weights = np.polynomial.hermite_e.hermegauss(99)
         spread = np.sqrt(np.square(self.strengths).sum())
         of_rows = [logistic(constant + better + spread * points) @ weights for constant in self.constants]
@@ -106,13 +106,13 @@ class Population:
         return (1 - self.unknown) * known + self.unknown * 0.5
 
     def draw(self, random: Generator, better: tuple[float, ...] = (0.0,)) -> NDArray[np.bool_]:
-        """Draw entries, and the verdicts of models that are better by some logits, (items, models)."""
+        """Draw entries, and return verdicts, (items, models). Models are `better` by these logits."""
         codes, rows = self.items
         logits = np.array(self.constants)[rows][:, None] + np.array(better)
         for n, strength, column in zip(self.levels, self.strengths, codes.T, strict=True):
             shared, own = random.standard_normal((n, 1)), random.standard_normal((n, len(better)))
             effects = strength * (np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * own)
-            # An item without an entry has a word of its own.
+            # An item without an entry has a word that no other item has.
             lone = strength * random.standard_normal((int((column < 0).sum()), 1))
             logits[column >= 0] += effects[column[column >= 0]]
             logits[column < 0] += lone
@@ -135,7 +135,7 @@ POPULATIONS = {
     "no clustering, .99": Population((20, 14, 10), (0, 0, 0), (4.6,)),
     "almost all right, 1 word in 20 unknown": Population((14, 20, 10), (0.3, 0.3, 0.3), (6,), unknown=0.05),
 }
-# Logits by which models are better than the first; the last two are as good as each other.
+# Logits by which each model is better than the first one.
 RANKINGS = {
     "six equal models": (0.0,) * 6,
     "six models, two equal": (0.0, 0.2, 0.4, 0.7, 1.0, 1.0),
@@ -144,12 +144,12 @@ RANKINGS = {
 
 
 def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn logits into probabilities."""
+    """Return the probabilities for logits."""
     return 1 / (1 + np.exp(-x))
 
 
 def accuracies(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often intervals of accuracies hold the true one."""
+    """Count how often intervals of accuracies contain the true one."""
     for name, population in POPULATIONS.items():
         random = np.random.default_rng(seed)
         designs = [population.design(n) for n in (0, 1, len(population.levels))]
@@ -166,7 +166,7 @@ def accuracies(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def pairs(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often intervals of differences hold, and how often a word about two models is wrong."""
+    """Count how often intervals of differences hold, and how often "equivalent" is wrong."""
     for name in (
         "one strong factor",
         "three crossed factors",
@@ -188,7 +188,7 @@ def pairs(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def at_margin(population: Population) -> float:
-    """Find the logits by which a model is better by exactly the margin."""
+    """Return the logits that make a model better by exactly the margin in accuracy."""
     low, high = 0.0, 5.0
     for _ in range(50):
         middle = (low + high) / 2
@@ -199,7 +199,7 @@ def at_margin(population: Population) -> float:
 
 
 def rankings(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often all rank sets of a table hold the true ranks, and each model's mean rank its own."""
+    """Count how often all rank sets of a table contain the true ranks, and how often mean ranks do."""
     for name, better in RANKINGS.items():
         population = Population((20, 14), (0.5, 0.5), (0, 0.5, 1))
         design, random = population.design(2), np.random.default_rng(seed)
@@ -218,9 +218,9 @@ def rankings(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def seeds(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often the interval of a mean of seeds holds the accuracy over all seeds and entries."""
+    """Count how often the interval of a mean of seeds contains the accuracy over all seeds and entries."""
     for n_seeds, spread in ((3, 0.0), (3, 0.3), (5, 0.3), (5, 1.0)):
-        # How seeds differ is one more effect, whose entries are the seeds.
+        # Differences between seeds are one more effect, whose entries are the seeds.
         population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
         truth = Population((20, 14), (0.5, 0.5, spread)).truth()
         design, held, width = population.design(2), 0, 0.0
@@ -233,12 +233,12 @@ def seeds(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def seed_differences(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often intervals of differences of means over seeds hold 0, and are beside it."""
+    """Count how often intervals of differences of means over seeds contain or exclude 0."""
     for n_seeds, spread in product((2, 3, 5), (0.1, 0.3, 1.0)):
         population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
         design, held, told, width = population.design(2), 0, 0, 0.0
         for _ in range(draws):
-            # Three architectures, the last of them better.
+            # Three architectures, with the last one better.
             better = np.array([0.0, 0.0, BETTER]).repeat(n_seeds)
             effects = better + spread * random.standard_normal(len(better))
             drawn = np.split(population.draw(random, tuple(effects)), 3, axis=1)
@@ -251,7 +251,7 @@ def seed_differences(draws: int, seed: int) -> Iterator[list[object]]:
 
 
 def seed_ranks(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often rank sets of means over seeds hold; a seed differs from another in every entry too."""
+    """Count how often all rank sets of means over seeds hold. Seeds differ in every entry, too."""
     for name, n_seeds, spread in product(RANKINGS, (2, 3, 5), (0.1, 0.3, 1.0)):
         better = np.array(RANKINGS[name])
         population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
@@ -268,13 +268,13 @@ def seed_ranks(draws: int, seed: int) -> Iterator[list[object]]:
         yield [name, n_seeds, spread, f"{held / draws:.1%}", f"{size / draws:.2f}"]
 
 
-# Subjects, contexts of each, lemmas, and the standard deviation of the logarithm of how probable a lemma is.
+# Subjects, contexts of each, lemmas, and the standard deviation of the log-probability of a lemma.
 VERB_DESIGNS = ((10, 4, 600, 0.5), (10, 4, 600, 1.5), (10, 4, 600, 2.5), (20, 4, 300, 2.5), (20, 4, 40, 1.5))
-CONSTANT, SUBJECTS, LEMMAS, CELLS = 2.0, 0.7, 1.5, 0.7  # logits: the mean, and standard deviations
+CONSTANT, SUBJECTS, LEMMAS, CELLS = 2.0, 0.7, 1.5, 0.7  # in logits: the mean, three standard deviations
 
 
 def all_verbs(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often intervals of EW and MW hold what they are over other subjects and other lemmas."""
+    """Count how often intervals of EW and MW contain the values over all subjects and all lemmas."""
     random = np.random.default_rng(seed)
     logits = CONSTANT + np.hypot(np.hypot(SUBJECTS, LEMMAS), CELLS) * random.standard_normal(2_000_000)
     truth = {EW: (logits > 0).mean(), MW: (1 / (1 + np.exp(-logits))).mean()}
@@ -301,7 +301,7 @@ def all_verbs(draws: int, seed: int) -> Iterator[list[object]]:
 def draw_contexts(
     random: Generator, n_subjects: int, each: int, n_lemmas: int, uneven: float
 ) -> InflectedContexts:
-    """Draw what a model says of all lemmas after contexts: subjects and lemmas have effects of their own."""
+    """Draw the log-probabilities of all verb forms after contexts, with effects of subjects and lemmas."""
     subject = np.repeat(np.arange(n_subjects), each)
     shape = (len(subject), n_lemmas)
     logits = (
@@ -321,17 +321,17 @@ def draw_contexts(
 
 @dataclass(frozen=True)
 class InContext(Population):
-    """Items of which each follows several texts: these are the last factor.
+    """Items that are each scored after several texts. The texts are the last factor.
 
     Attributes:
-        each: After how many texts an item is scored, as with `tseval run --contexts`.
+        each: The number of texts for each item, as with `tseval run --contexts`.
     """
 
     each: int = 1
 
     @cached_property
     def items(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Codes of all items after each of their texts; every text has as many items."""
+        """Codes of all items after each of their texts. All texts have the same number of items."""
         *words, n_texts = self.levels
         codes = np.stack([axis.ravel() for axis in np.indices(words)], axis=1)
         first = np.random.default_rng(0).permutation(len(codes))
@@ -340,12 +340,12 @@ class InContext(Population):
         return codes, np.zeros(len(codes), dtype=np.int64)
 
 
-# How many texts an item follows, of how many, and the standard deviation of the effect of a text, in logits.
+# Number of texts of an item, number of all texts, and standard deviation of the effect of a text, in logits.
 CONTEXT_DESIGNS = tuple(product((1, 5), (10, 30), (0.0, 0.5, 1.0)))
 
 
 def in_context(draws: int, seed: int) -> Iterator[list[object]]:
-    """Count how often intervals hold the accuracy over other words and other texts before the items."""
+    """Count how often intervals contain the accuracy over all words and all texts before the items."""
     for each, n_texts, strength in CONTEXT_DESIGNS:
         random = np.random.default_rng(seed)
         found = InContext((14, 10, n_texts), (0.5, 0.5, strength), each=each)
@@ -393,7 +393,7 @@ TABLES: Tables = {
 
 
 def command(tables: Tables, about: str) -> click.Command:
-    """Make the command that prints some tables, or all."""
+    """Return the command that prints some of the tables, or all."""
 
     @click.command(help=about)
     @click.option("--draws", type=click.IntRange(min=1), default=1_000, show_default=True)

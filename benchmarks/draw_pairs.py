@@ -1,9 +1,9 @@
-"""Draw pairs of treebanks for a reader who sees the two sentences alone, evenly over phenomena.
+"""Draw pairs from treebanks, evenly over phenomena, for a reader who sees only the two sentences.
 
     python benchmarks/draw_pairs.py fr-dev.conllu fr-test.conllu --seed 1 --out fr.csv --key fr_key.csv
 
-The reader writes into the column `judgement`. The key says of each number what was changed; the same seed
-draws the same pairs.
+The reader writes into the column `judgement`. The key lists the change in each pair. The same seed draws the
+same pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEY = ("case", "target", "other_form", "controller", "source", "sentence.entry")
 
 
 def draw(files: Sequence[Path], number: int, seed: int, strict: bool) -> list[dict[str, Any]]:
-    """Draw pairs evenly over phenomena, without two of the same sentence and form, in a random order."""
+    """Draw pairs evenly over phenomena, in a random order. No two pairs are the same."""
     generator = random.Random(seed)
     shuffled = []
     for phenomenon, pairs, _ in list_phenomena(files, strict):

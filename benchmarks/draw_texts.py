@@ -4,9 +4,9 @@
     python benchmarks/draw_texts.py --seed 1 --room boards --room runs
     python benchmarks/draw_texts.py --seed 1 --paragraphs 14   # of the documentation, without code and tables
 
-The reader marks each text that needs a second reading; at most two in 42 may. Values are {names} here, and a
-message that is made of several pieces shows the piece that was drawn. Messages that differ in nothing count
-once. The texts are collected by `tests/program_texts.py`, which also serves `tests/test_plain_english.py`.
+The reader marks each text that needs a second reading; at most two of 42 may. Values are shown as {names}. If
+a message has several pieces, only the piece that was drawn is shown. Equal messages count once. The module
+`tests/program_texts.py` collects the texts, also for `tests/test_plain_english.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def drawn(texts: list[Text], n: int, seed: int) -> list[Text]:
 
 
 def paragraphs() -> list[Text]:
-    """Give the paragraphs and points of the README and of the documentation, each with its page."""
+    """Return the paragraphs and points of the README and of the documentation, each with its page."""
     pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     return [
         replace(text, place=page.relative_to(ROOT).as_posix())

@@ -1,13 +1,13 @@
-"""How fast are strings of formal languages drawn? One run, ratios printed.
+"""Measure how fast strings of formal languages are drawn, for each language and set of strings.
 
-Compares, for each language and set of strings,
+The program compares
 
-    plain    a string at a time, a symbol at a time, in plain Python, as the papers' programs do
-    tseval   many strings at a time (tseval.suites.formal)
+    plain    one symbol after the other, in plain Python, as in the papers' programs
+    tseval   many strings at the same time (tseval.suites.formal)
 
-in symbols a second, stop symbols counted; and gives the time to make a whole suite: to draw it, follow its
-stacks, draw the training strings too, and find which stacks they hold. The test strings of generalised Dyck
-words are held to the training strings, which are drawn for that as well; the plain program does not do it.
+in symbols per second, with stop symbols. It also prints the time to make a whole suite: to draw it, follow
+its stacks, draw the training strings, and find their stacks. To draw test strings of generalised Dyck, tseval
+also draws the training strings, because it excludes them. The plain program does not.
 
     python benchmarks/formal.py
     python benchmarks/formal.py --language 'dyck(k=64,m=5)'
@@ -37,14 +37,14 @@ PLAIN_STRINGS = 2_000
 
 
 def draw(language: Language, split: Split) -> tuple[int, float]:
-    """Draw a set of strings; give its symbols and the seconds."""
+    """Draw a set of strings; return the number of symbols and the seconds."""
     started = time.perf_counter()
     n_symbols = sum(int((block.lengths + 1).sum()) for block in language.draw(split))
     return n_symbols, time.perf_counter() - started
 
 
 def draw_plainly(language: Language, split: Split) -> tuple[int, float]:
-    """Draw some strings one after the other; give their symbols and the seconds."""
+    """Draw some strings one after the other; return the number of symbols and the seconds."""
     if isinstance(language, Dyck):
         strings = plain_dyck(language, split)
     elif isinstance(language, GeneralisedDyck):
@@ -59,7 +59,7 @@ def draw_plainly(language: Language, split: Split) -> tuple[int, float]:
 
 
 def plain_dyck(language: Dyck, split: Split) -> Iterator[list[str]]:
-    """Sample Dyck-(k,m) symbol by symbol; throw strings away that get too long."""
+    """Sample Dyck-(k,m) symbol by symbol; reject strings that get too long."""
     shortest, longest = language.window(split)
     while True:
         string: list[str] = []
@@ -78,7 +78,7 @@ def plain_dyck(language: Dyck, split: Split) -> Iterator[list[str]]:
 
 
 def plain_generalised_dyck(language: GeneralisedDyck, deepest: int) -> Iterator[list[str]]:
-    """Sample walks symbol by symbol; throw those away that get too deep."""
+    """Sample walks symbol by symbol; reject those that get too deep."""
     while True:
         string: list[str] = []
         stack: list[int] = []
@@ -96,7 +96,7 @@ def plain_generalised_dyck(language: GeneralisedDyck, deepest: int) -> Iterator[
 
 
 def plain_cross_serial(bound: int) -> Iterator[list[str]]:
-    """Choose m and n, and write the string."""
+    """Choose m and n, and yield the string."""
     pairs = [(m, n) for m in range(bound) for n in range(bound - m)]
     while True:
         m, n = random.choice(pairs)
@@ -104,7 +104,7 @@ def plain_cross_serial(bound: int) -> Iterator[list[str]]:
 
 
 def million(n_symbols: int, seconds: float) -> float:
-    """Give millions of symbols a second."""
+    """Return millions of symbols per second."""
     return n_symbols / seconds / 1e6
 
 

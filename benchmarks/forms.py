@@ -1,7 +1,7 @@
-"""Does natural text share as many beginnings as the tokens of a grammar? Contexts and seconds, one run.
+"""Count how many prefixes the sentences of a suite share in natural and in tokenised form.
 
-Of all sentences of a suite, in both forms: the distinct beginnings that a causal model reads, shard by shard,
-as the engine scores them; and the seconds that it takes to cut the sentences into pieces. No model is run: a
+For both forms, the program prints the number of distinct prefixes (contexts) that a causal model reads, shard
+by shard as in the engine, and the seconds to split the sentences into pieces. No model is run, because a
 context costs the same in both forms.
 
     python benchmarks/forms.py                                  # a byte-level BPE, trained on both forms
@@ -30,7 +30,7 @@ from tseval.verdicts import sentences_of
 
 
 def small_model(folder: str, texts: list[str]) -> str:
-    """Save a model of no size whose tokenizer has learnt from these texts."""
+    """Save a tiny model with a tokenizer that is trained on these texts."""
     causal_tokenizer(5_000, texts).save_pretrained(folder)
     GPT2LMHeadModel(
         GPT2Config(vocab_size=5_000, n_layer=1, n_embd=8, n_head=1, bos_token_id=0, eos_token_id=0)

@@ -1,21 +1,21 @@
-"""Is everything right on this machine's GPU, and how fast? One page of Markdown, and the same as JSON.
+"""Check that results are right on this machine's GPU, measure the speed, and write Markdown and JSON.
 
-Needs torch with CUDA and what tseval itself needs; neither the boards' evidence nor the tests. lm-eval and
-minicons are compared where they are installed. Every number is measured beside its rival in one process, on
-the same sentences of Marvin & Linzen (2018); models have random weights, on which speed does not depend.
+The check needs torch with CUDA and the dependencies of tseval, but not the boards' evidence or the tests. If
+lm-eval and minicons are installed, it compares them with tseval. All programs run in one process, on the same
+sentences of Marvin & Linzen (2018). The models have random weights, because speed does not depend on them.
 
-    scores      each architecture and kind of model: log-probabilities on the CPU and there
-    output      the output layer in bfloat16 against float64, of the same numbers
-    speed       sentences per second, and what else scores them
-    training    losses of a recorded step and of a plain one; tokens per second
-    memory      what is scored, and learnt, while most of the device is taken
-    commands    whole runs, by their parts
+    scores      log-probabilities on the GPU and on the CPU, for each architecture and kind of model
+    output      the output layer in bfloat16, compared with float64 for the same numbers
+    speed       sentences per second, of tseval and of other programs
+    training    losses of recorded and of plain steps; tokens per second
+    memory      scoring and training with little free memory
+    commands    whole runs, with the time of their parts
 
-Ends with status 1, and the lines that failed, if anything differs from the CPU by more than rounding.
+If a difference is larger than rounding errors, the command prints it and exits with code 1.
 
-    python benchmarks/gpu_check.py                                  # some 5 minutes on an H100
+    python benchmarks/gpu_check.py                                  # about 5 minutes on an H100
     python benchmarks/gpu_check.py --only speed --only training
-    python benchmarks/gpu_check.py --device cpu --small --out DIR   # a rehearsal, of tiny models
+    python benchmarks/gpu_check.py --device cpu --small --out DIR   # a rehearsal with tiny models
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from tseval.verdicts import sentences_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The parts, with what the page says above the table of each.
+# The parts, with the text above the table of each.
 EXPLANATIONS = {
     "scores": (
         "Rows with *against* compare tseval with another program; both run on the GPU. All other rows "
@@ -115,26 +115,26 @@ EXPLANATIONS = {
 PARTS = tuple(EXPLANATIONS)
 TINY, VOCABULARY = (2, 64, 2), 8_000
 BOTH = (torch.float32, torch.bfloat16)
-# Kind, name, layers with width and heads, vocabulary, types; the second is as SmolLM2-135M.
+# Kind, name, (layers, width, heads), vocabulary, types. The second has the sizes of SmolLM2-135M.
 MODELS = (
     ("gpt2", "GPT-2 small", (12, 768, 12), 50_257, BOTH),
     ("llama", "Llama 135M", (30, 576, 9), 49_152, BOTH),
     ("llama", "Llama 1.3B", (24, 2_048, 16), 32_000, BOTH[1:]),
 )
-FEW_FOR_LSTM, FEW_FOR_TRANSFORMERS = 300, 64  # sentences of a rehearsal, whose speeds do not matter
+FEW_FOR_LSTM, FEW_FOR_TRANSFORMERS = 300, 64  # sentences of a rehearsal; its speeds do not matter
 tokenizer_of = cache(causal_tokenizer)
 PEERS = {"lm-eval": "lm_eval", "minicons": "minicons"}
 
 
 @dataclass
 class Page:
-    """What was found.
+    """The results of the check.
 
     Attributes:
-        device: Where.
+        device: The checked device.
         small: Whether models are tiny, for a rehearsal.
-        rows: Of each part, as they are printed.
-        failures: A line for each number that is not right.
+        rows: The rows of each part, as they are printed.
+        failures: A line for each wrong number.
     """
 
     device: torch.device
@@ -143,19 +143,19 @@ class Page:
     failures: list[str] = field(default_factory=list)
 
     def add(self, part: str, **row: object) -> None:
-        """Add a row to a part, and say so."""
+        """Add a row to a part, and print it."""
         self.rows.setdefault(part, []).append(row)
         click.echo(f"{part}: " + ", ".join(f"{name} {value}" for name, value in row.items()), err=True)
 
     def hold(self, part: str, what: str, found: float | np.floating, limit: float) -> None:
         """Add a difference that must not exceed a limit."""
-        right = bool(found <= limit)  # so is no NaN
+        right = bool(found <= limit)  # NaN is not right
         self.add(part, what=what, largest_difference=f"{found:.1e}", limit=f"{limit:.0e}", right=right)
         if not right:
             self.failures.append(f"{part}: {what} differs by {found:.1e}, more than {limit:.0e}")
 
     def markdown(self) -> str:
-        """Lay out the page."""
+        """Return the page as Markdown."""
         verdict = "Everything holds." if not self.failures else "\n".join(f"- **{f}**" for f in self.failures)
         meaning = "In each table, `right` is `True` if `largest_difference` is not above `limit`."
         if not self.failures:
@@ -176,7 +176,7 @@ class Page:
 
 
 def machine(device: torch.device) -> str:
-    """Name the machine's parts, as the reader of a result wants to know them."""
+    """Return the device, the versions of torch and Python, and the date."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     cuda = f" + CUDA {torch.version.cuda}" if device.type == "cuda" else ""
     day = datetime.datetime.now(datetime.UTC).date()
@@ -184,7 +184,7 @@ def machine(device: torch.device) -> str:
 
 
 def tidy(device: torch.device) -> None:
-    """Give back what is no longer needed, and begin to count memory anew."""
+    """Release unused memory, and reset the peak memory."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -192,7 +192,7 @@ def tidy(device: torch.device) -> None:
 
 
 def timed(device: torch.device, action: Callable[[], object]) -> float:
-    """Give the seconds that something takes, the device's included."""
+    """Return the seconds of an action, with the work on the device."""
     if device.type == "cuda":
         torch.cuda.synchronize()
     began = time.perf_counter()
@@ -203,18 +203,18 @@ def timed(device: torch.device, action: Callable[[], object]) -> float:
 
 
 def peak(device: torch.device) -> str:
-    """Give the most memory of the device, in MB, since `tidy`."""
+    """Return the peak memory of the device since `tidy`, in MB."""
     return f"{torch.cuda.max_memory_allocated() / 2**20:,.0f}" if device.type == "cuda" else "–"
 
 
 def spread(sentences: pa.StringArray, number: int) -> pa.StringArray:
-    """Take sentences, evenly spaced; all if there are no more."""
+    """Return evenly spaced sentences, or all if there are no more."""
     places = np.unique(np.linspace(0, len(sentences) - 1, min(number, len(sentences))).astype(int))
     return sentences.take(pa.array(places))
 
 
 def logprobs_of(model: Any, sentences: pa.StringArray) -> np.ndarray:
-    """Score sentences, (sentences,)."""
+    """Return the log-probabilities of sentences, (sentences,)."""
     found: np.ndarray = score_all(scorer_for(model), sentences).table["logprob"].to_numpy()
     return found
 
@@ -245,14 +245,14 @@ def save_causal(
 def native(
     arch: str, vocabulary: Vocabulary, hidden: int, device: torch.device, **options: Any
 ) -> NativeModel:
-    """Make a recurrent model with random weights of an architecture, on a device."""
+    """Return a recurrent model of an architecture with random weights, on a device."""
     torch.manual_seed(0)
     model = LanguageModel(Sizes(arch, len(vocabulary), hidden, hidden, 2)).eval()
     return NativeModel(arch, Checkpoint(model, vocabulary, arch, {}, None), device, **options)
 
 
 def check_scores(page: Page, folder: Path) -> None:
-    """Compare log-probabilities of sentences with the CPU's."""
+    """Compare log-probabilities of sentences on the device and on the CPU."""
     cpu, everything = torch.device("cpu"), sentences_of(tseval.load_suite("marvin_linzen"))
     sample = spread(everything, 200 if page.small else 20_000)
     for precision, limit in (("float32", 1e-4), ("bfloat16", 0.02)):
@@ -292,7 +292,7 @@ def check_scores(page: Page, folder: Path) -> None:
 
 
 def check_output(page: Page, _: Path) -> None:
-    """Compare the output layer in narrow types with float64, of the same numbers."""
+    """Compare the output layer in 16-bit types with float64, for the same numbers."""
     rows, hidden, vocabulary = (64, 32, 1_000) if page.small else (2_048, 768, 50_257)
     torch.manual_seed(0)
     states = torch.randn(rows, hidden, device=page.device)
@@ -308,7 +308,7 @@ def check_output(page: Page, _: Path) -> None:
 def speed_of(
     page: Page, what: str, n: int, action: Callable[[], object], rival: float | None = None
 ) -> float:
-    """Measure the better of two times; give sentences or tokens per second."""
+    """Measure twice, and return the sentences per second of the faster time."""
     tidy(page.device)
     rate = n / min(timed(page.device, action) for _ in range(2))
     ratio = "" if rival is None else f"{rate / rival:.1f}"
@@ -317,7 +317,7 @@ def speed_of(
 
 
 def measure_speed(page: Page, folder: Path) -> None:
-    """Measure scoring beside what else scores the same."""
+    """Measure the speed of scoring, also of other programs."""
     path, device = folder / "lstm.pt", page.device
     make_checkpoint(path, *((2_000, 32, 32, 2) if page.small else (50_000, 650, 650, 2)))
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
@@ -347,7 +347,7 @@ def measure_speed(page: Page, folder: Path) -> None:
 
 
 def padded_lstm(page: Page, model: NativeModel, sentences: pa.StringArray, precision: str) -> float:
-    """Score with the fused layers, in padded batches of 1,024 sentences sorted by length."""
+    """Measure scoring with the fused layers, in padded batches of 1,024 sentences sorted by length."""
     encoded = model.encode(sentences)
     order = np.argsort(encoded.lengths, kind="stable")
     ids = [[0, *one.tolist()] for one in np.split(encoded.tokens, np.cumsum(encoded.lengths)[:-1])]
@@ -366,7 +366,7 @@ def padded_lstm(page: Page, model: NativeModel, sentences: pa.StringArray, preci
 
 
 def fastest_peer(page: Page, what: str, path: Path, texts: list[str], dtype: str) -> float | None:
-    """Score with lm-eval and minicons, where they are, and compare; give the fastest."""
+    """Measure and compare lm-eval and minicons, if they are installed; return the speed of the faster one."""
     speeds = []
     strings = pa.array(texts, pa.string())
     ours = logprobs_of(open_causal(str(path), {"dtype": dtype, "bos": "true"}, page.device.type), strings)
@@ -384,7 +384,7 @@ def fastest_peer(page: Page, what: str, path: Path, texts: list[str], dtype: str
 
 
 def peer_lm_eval(path: str, page: Page, dtype: str) -> Callable[[list[str]], list[float]]:
-    """Score by lm-evaluation-harness, in batches of 512."""
+    """Return a function that scores with lm-evaluation-harness, in batches of 512."""
     from lm_eval.api.instance import Instance  # noqa: PLC0415  compared only where it is
     from lm_eval.models.huggingface import HFLM  # noqa: PLC0415
 
@@ -401,7 +401,7 @@ def peer_lm_eval(path: str, page: Page, dtype: str) -> Callable[[list[str]], lis
 
 
 def peer_minicons(path: str, page: Page, _: str) -> Callable[[list[str]], list[float]]:
-    """Score by minicons, in batches of 512, shortest first."""
+    """Return a function that scores with minicons, in batches of 512, shortest first."""
     from minicons.scorer import IncrementalLMScorer  # noqa: PLC0415  compared only where it is
 
     model = IncrementalLMScorer(path, device=page.device.type, dtype=torch.float32)
@@ -420,7 +420,7 @@ def peer_minicons(path: str, page: Page, _: str) -> Callable[[list[str]], list[f
 
 
 def text_of(vocabulary: int, settings: Settings, windows: int) -> torch.Tensor:
-    """Draw words after Zipf's law, (time, batch)."""
+    """Draw words by Zipf's law, (time, batch)."""
     torch.manual_seed(0)
     often = 1 / (torch.arange(vocabulary) + 5.0)
     n_words = (windows * settings.window + 1) * settings.batch
@@ -440,7 +440,7 @@ def state_of(
 
 
 def check_training(page: Page, _: Path) -> None:
-    """Compare recorded steps with plain ones, and measure both beside nn.LSTM."""
+    """Compare recorded steps with plain ones, and measure both and nn.LSTM."""
     n = 6 if page.small else 12
     for arch in ("lstm", "drnn") if page.small else CELLS:
         losses = []
@@ -465,7 +465,7 @@ def check_training(page: Page, _: Path) -> None:
 
 
 def what_step(state: TrainingState) -> str:
-    """Say whether a step was recorded, and how many layers were compiled."""
+    """Return a text: whether a step was recorded, and how many layers were compiled."""
     learner = state.learner
     return f"{'recorded' if learner.graph else 'plain'}, {learner.n_fused} layers compiled"
 
@@ -473,7 +473,7 @@ def what_step(state: TrainingState) -> str:
 def measure_training(
     page: Page, arch: str, rival: float | None, graph: bool = False, plain: float | None = None
 ) -> float:
-    """Measure tokens per second of training in bfloat16, after windows that are not measured."""
+    """Return the tokens per second of training in bfloat16. The first windows do not count."""
     tidy(page.device)
     windows, how = (6 if page.small else 60), "plain"
     if arch == "nn.LSTM":
@@ -506,7 +506,7 @@ def measure_training(
 
 
 def check_memory(page: Page, folder: Path) -> None:
-    """Score and learn while all but little of the device is taken."""
+    """Check scoring and training with little free memory on the device."""
     if page.device.type != "cuda":
         return
     path = save_causal(folder / "memory", "gpt2", (12, 768, 12), 50_257, torch.float32)
@@ -538,13 +538,13 @@ def check_memory(page: Page, folder: Path) -> None:
 
 
 def all_but(megabytes: int, device: torch.device) -> torch.Tensor:
-    """Take all memory of a device but so much."""
+    """Allocate all memory of a device except some megabytes."""
     tidy(device)
     return torch.empty(torch.cuda.mem_get_info()[0] - megabytes * 2**20, dtype=torch.uint8, device=device)
 
 
 def run_commands(page: Page, folder: Path) -> None:
-    """Run whole commands, and read their parts from the manifest."""
+    """Measure whole commands, and read the time of their parts from the manifest."""
     shape = (TINY, VOCABULARY) if page.small else ((12, 768, 12), 50_257)
     path = save_causal(folder / "gpt2", "gpt2", *shape, torch.float32)
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
@@ -597,7 +597,7 @@ def main(name: str, small: bool, only: tuple[str, ...], out: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 WORK[part](page, Path(folder))
-            except Exception:  # the other parts are worth their results
+            except Exception:  # the other parts still have results
                 page.failures.append(f"{part}: {traceback.format_exc().strip()}")
         tidy(device)
         seconds[part] = round(time.perf_counter() - began, 1)

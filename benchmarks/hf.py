@@ -1,25 +1,25 @@
-"""How fast are models of transformers scored? One run, one model, the same sentences, ratios printed.
+"""Measure how fast models of transformers are scored, with one model and the same sentences.
 
     lm-eval   HFLM.loglikelihood of lm-evaluation-harness, which sorts by length; causal models only
-    minicons  IncrementalLMScorer or MaskedLMScorer, given the sentences sorted by length
+    minicons  IncrementalLMScorer or MaskedLMScorer; it gets the sentences sorted by length
     tseval    hf: or mlm:
-    words     the same with corrected words, as --score critical needs them
+    words     the same with corrected words, as for --score critical
     bfloat16  tseval with dtype=bfloat16
 
-on sentences of Marvin & Linzen (2018), each once:
+The sentences are from Marvin & Linzen (2018), each once:
 
-    dense     whole cases, one after the other from the first on: 1.3 contexts a sentence
-    even      blocks of 512 consecutive sentences, spaced evenly over the sorted suite; they share beginnings
-              as the whole of it does: 1.58 contexts a sentence, against 1.56
-    sparse    the sentences of 2,000 items drawn at random from the suite: less to share
+    dense     whole cases from the first one on: 1.3 contexts per sentence
+    even      blocks of 512 consecutive sentences, evenly spaced over the sorted suite. They share prefixes
+              like the whole suite: 1.58 contexts per sentence, compared with 1.56
+    sparse    the sentences of 2,000 random items of the suite, which share fewer prefixes
 
-The model is a GPT-2 or a BERT with random weights, saved in float32: speed does not depend on their values.
-Its tokenizer is trained on the suite, so that a word is one token, as frequent words are to published ones.
-A batch has about as many tokens for all: 1,024 for tseval, for the others 64 sentences. A masked model
-reads a copy of a sentence for each of its tokens: there minicons gets 32 sentences, and has three times as
+The model is a GPT-2 or a BERT with random weights in float32, because speed does not depend on the weights.
+Its tokenizer is trained on the suite, so that a word is one token, like frequent words in published models.
+All batches have about the same number of tokens: 1,024 for tseval, 64 sentences for the others. A masked
+model reads a copy of a sentence for each token. There, minicons gets 32 sentences, which are three times as
 many tokens.
-Every measurement runs in a process of its own, which gives its peak memory. The sums of log-probabilities
-are compared.
+Every measurement runs in a separate process, to get its peak memory. The sums of log-probabilities are
+compared.
 
     python benchmarks/hf.py                                     # 12 layers of 768, as GPT-2 small
     python benchmarks/hf.py --layers 4 --hidden 256
@@ -81,7 +81,7 @@ def make_model(path: Path, kind: str, layers: int, hidden: int, vocabulary: int)
 
 
 def causal_tokenizer(vocabulary: int, texts: list[str] | None = None) -> transformers.PreTrainedTokenizerFast:
-    """Train a BPE as GPT-2 has it, on the suite or on other texts."""
+    """Train a BPE tokenizer like that of GPT-2, on the suite or on other texts."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -95,7 +95,7 @@ def causal_tokenizer(vocabulary: int, texts: list[str] | None = None) -> transfo
 
 
 def masked_tokenizer(vocabulary: int) -> transformers.BertTokenizer:
-    """Train a WordPiece as BERT has it."""
+    """Train a WordPiece tokenizer like that of BERT."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106  no password
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -105,12 +105,12 @@ def masked_tokenizer(vocabulary: int) -> transformers.BertTokenizer:
 
 
 def everything() -> list[str]:
-    """Give the distinct sentences of the suite, sorted."""
+    """Return the distinct sentences of the suite, sorted."""
     return [str(text) for text in sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()]
 
 
 def dense_sentences(number: int) -> list[str]:
-    """Give the sentences of the first cases, in the suite's order, until there are enough."""
+    """Return sentences of the first cases of the suite, until there are enough."""
     found: dict[str, None] = {}
     suite = tseval.load_suite("marvin_linzen")
     for case in suite.cases:
@@ -122,7 +122,7 @@ def dense_sentences(number: int) -> list[str]:
 
 
 def even_sentences(number: int) -> list[str]:
-    """Give blocks of neighbours, spaced evenly over the sorted suite."""
+    """Return blocks of consecutive sentences, evenly spaced over the sorted suite."""
     texts = everything()
     size = min(BLOCK, number)
     n_blocks = max(1, number // size)
@@ -131,7 +131,7 @@ def even_sentences(number: int) -> list[str]:
 
 
 def sparse_sentences(n_items: int) -> list[str]:
-    """Give the sentences of items drawn uniformly from all of the suite."""
+    """Return the sentences of random items of the whole suite."""
     _, cases = stream_cases("marvin_linzen", sample=n_items, seed=0)
     return sorted(
         {f"{text} ." for case in cases for item in case.items() for text in item.sentences.values()}
@@ -139,7 +139,7 @@ def sparse_sentences(n_items: int) -> list[str]:
 
 
 def score_tseval(path: str, kind: str, dtype: str = "float32", words: bool = False) -> Score:
-    """Score by the engine, shard by shard."""
+    """Return a function that scores with tseval's engine, shard by shard."""
     open_kind = open_causal if kind == "causal" else open_masked
     scorer = scorer_for(open_kind(path, {"dtype": dtype}, "cpu"), words=words)
 
@@ -151,7 +151,7 @@ def score_tseval(path: str, kind: str, dtype: str = "float32", words: bool = Fal
 
 
 def score_lm_eval(path: str, _kind: str) -> Score:
-    """Score by lm-evaluation-harness, requests included: it builds one for each sentence."""
+    """Return a function that scores with lm-evaluation-harness, and builds a request for each sentence."""
     from lm_eval.api.instance import Instance  # noqa: PLC0415  only in its own process
     from lm_eval.models.huggingface import HFLM  # noqa: PLC0415
 
@@ -167,7 +167,7 @@ def score_lm_eval(path: str, _kind: str) -> Score:
 
 
 def score_minicons(path: str, kind: str) -> Score:
-    """Score by minicons, shortest first."""
+    """Return a function that scores with minicons, shortest first."""
     from minicons.scorer import IncrementalLMScorer, MaskedLMScorer  # noqa: PLC0415  only in its own process
 
     if kind == "causal":
@@ -175,7 +175,7 @@ def score_minicons(path: str, kind: str) -> Score:
         options: dict[str, object] = {"bos_token": True}
         at_once = BATCH
     else:
-        # minicons 0.3.39 calls a tokenizer by a name that transformers 5 dropped for the plain call.
+        # minicons 0.3.39 calls a method of tokenizers that transformers 5 has replaced by `__call__`.
         transformers.BertTokenizer.batch_encode_plus = transformers.BertTokenizer.__call__
         model = MaskedLMScorer(path, device="cpu")
         options = {"PLL_metric": "within_word_l2r"}
@@ -194,10 +194,10 @@ def score_minicons(path: str, kind: str) -> Score:
 
 
 def peak_memory() -> float:
-    """Give the most memory that this process has had, in MiB.
+    """Return the peak memory of this process, in MiB.
 
-    Linux counts into `ru_maxrss` what a process inherits before it starts its program, so that a child would
-    show its parent's peak.
+    On Linux, `ru_maxrss` also counts memory that a process inherits before it starts its program. A child
+    process would show the peak of its parent.
     """
     with suppress(OSError):
         line = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text("utf-8", "replace"))
@@ -207,7 +207,7 @@ def peak_memory() -> float:
 
 
 def measure(score: Score, sentences: list[str]) -> dict[str, object]:
-    """Score sentences, and give times, memory and scores."""
+    """Score sentences, and return times, memory and scores."""
     score(sentences[:BATCH])  # the first products of a process are slow
     started, cpu = time.perf_counter(), time.process_time()
     scores = score(sentences)
@@ -229,7 +229,7 @@ METHODS = {
 
 
 def child(method: str, kind: str, model: Path, sentences: Path, threads: int) -> dict:
-    """Measure one method in a process of its own."""
+    """Measure one method in a separate process."""
     command = [sys.executable, __file__, "--child", method, "--kind", kind, "--model", str(model)]
     command += ["--sentences", str(sentences), "--threads", str(threads)]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
@@ -279,7 +279,7 @@ def main(
 
 
 def report(sharing: str, n_sentences: int, results: dict[str, dict]) -> None:
-    """Print what was measured on one set."""
+    """Print the results on one set of sentences."""
     ours = results["tseval"]
     rows = [
         (name, f"{result['seconds']:.1f}", f"{n_sentences / result['seconds']:,.0f}",

@@ -1,16 +1,16 @@
-"""What do recurrent cells learn of formal languages? Train, evaluate, draw: a sweep that goes on.
+"""Train recurrent cells on formal languages, evaluate them, and draw figures, as a sweep.
 
-Generalised Dyck and cross-serial dependencies as in Bernardy & Lappin 2022, their two cells at their three
-sizes and two more cells at the largest; Dyck-(k,m) with the LSTM of Hewitt et al. 2020, and what it learns
-from more and more text (`dyck-sizes`).
+Generalised Dyck and cross-serial dependencies are as in Bernardy & Lappin 2022: their two cells at three
+sizes, and two more cells at the largest size. Dyck-(k,m) has the LSTM of Hewitt et al. 2020. The task
+`dyck-sizes` trains this LSTM on more and more text. If you stop the program, repeat the command to continue.
 
     python benchmarks/learn_formal.py                             # less than an hour on two cores
     python benchmarks/learn_formal.py --budget small --seeds 3    # a third of the epochs, three seeds
     python benchmarks/learn_formal.py --budget full               # the papers' settings: hours, or a GPU
     python benchmarks/learn_formal.py --budget tiny               # one epoch on few strings: a rehearsal
 
-The reduced budgets have fewer epochs, and a rate that starts at 0.01 and falls to zero over them, which makes
-the most of few. Everything else is the papers' preset.
+The reduced budgets have fewer epochs. Their learning rate starts at 0.01 and falls to zero, which makes the
+best use of few epochs. All other settings are the papers' presets.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Options, SweepUnit
 
-LEAST = 1e-5  # smaller errors stand below the logarithmic part of the axis
-WATCHED = 500  # strings that are scored after each epoch, for error against loss
+LEAST = 1e-5  # smaller errors are below the logarithmic part of the axis
+WATCHED = 500  # strings to score after each epoch, for the figure of error against loss
 CELLS = [(arch, hidden) for hidden in (8, 16, 32) for arch in ("lstm", "urn")]
-# Learning curves of Dyck-(k,m): which languages, and how many tokens are learnt from.
+# Learning curves of Dyck-(k,m): the languages, and the numbers of training tokens.
 PAIRS = ((2, 3), (8, 3), (2, 5))
 SIZES = (2_000, 20_000, 200_000)
 FEW = "train=2000,valid=500,test=500"  # strings or tokens of the tiny budget
@@ -52,12 +52,12 @@ class WorkerTask:
     """One language to learn.
 
     Attributes:
-        name: Of its folder.
-        preset: Of `tseval train lm`.
-        suite: Language to draw training and test strings from, by budget; `cpu` serves `small` too.
-        epochs: Of the reduced budget; the small one has a third.
+        name: Name of its folder.
+        preset: Preset for `tseval train lm`.
+        suite: Language of training and test strings, by budget; `cpu` is also for `small`.
+        epochs: Epochs of the reduced budget; the small budget has a third.
         cells: Architectures with their hidden sizes; None for the preset's size.
-        texts: Several languages or sizes of text in place of `suite`, and how each is called.
+        texts: Several languages or sizes of text instead of `suite`, by name.
     """
 
     name: str
@@ -99,13 +99,13 @@ TASKS = {
 
 
 def tseval(*arguments: object) -> None:
-    """Run a command and show it."""
+    """Print a command, and run it."""
     click.echo(f"tseval {' '.join(map(str, arguments))}")
     command.tseval(*arguments)
 
 
 def units_of(task: WorkerTask, budget: str, folder: Path, device: str, seeds: int) -> list[SweepUnit]:
-    """Give the work of training each model of a task, and of scoring it on the test strings."""
+    """Return units of a sweep that train each model of a task, and score it on the test strings."""
     units = []
     tiny = budget == "tiny"
     texts = task.texts or {"": task.suite.get(budget, task.suite.get("cpu", ""))}
@@ -128,7 +128,7 @@ def units_of(task: WorkerTask, budget: str, folder: Path, device: str, seeds: in
 
 
 def draw(units: list[SweepUnit], folder: Path, seeds: int) -> None:
-    """Draw the models together."""
+    """Draw figures with all models."""
     runs = [unit.run for unit in units]
     figures = ("--figure", folder / "error.svg", "--figure", folder / "error.png")
     group = ("--group",) if seeds > 1 else ()
@@ -141,7 +141,7 @@ def draw(units: list[SweepUnit], folder: Path, seeds: int) -> None:
 
 
 def draw_sizes(units: list[SweepUnit], folder: Path) -> None:
-    """Print and draw error by tokens learnt from, after the learning curves of the paper."""
+    """Print and draw the error by training tokens, like the learning curves of the paper."""
     rows = []
     for unit in units:
         run = read_run(Path(unit.run))
@@ -160,7 +160,7 @@ def draw_sizes(units: list[SweepUnit], folder: Path) -> None:
 
 
 def size_panel(table: pd.DataFrame) -> Panel:
-    """Draw errors on a logarithmic axis, on which none stands at the bottom."""
+    """Return a panel of errors on a logarithmic axis, with an error of 0 at the bottom."""
     series = []
     for index, (name, own) in enumerate(table.groupby("language", sort=False)):
         around = own["spread"].fillna(0)

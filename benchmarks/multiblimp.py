@@ -1,10 +1,11 @@
-"""Compare tseval's pairs of subjects and verbs with MultiBLiMP's from the same treebanks, in both directions.
+"""Compare tseval's subject-verb pairs with MultiBLiMP's from the same treebanks, in both directions.
 
     python benchmarks/multiblimp.py multiblimp/nld/data.tsv nl_alpino-ud-dev.conllu nl_alpino-ud-test.conllu
 
-Two pairs are the same if they change the same word of the same sentence into the same form. Each other pair
-gets the first kind that fits. Source of MultiBLiMP's steps: github.com/jumelet/multiblimp, filters/nsubj.py,
-pipeline.py, treebank.py and downsample.py.
+Two pairs are the same if they change the same word of the same sentence into the same form. For each other
+pair, the first reason that applies is counted. Source of MultiBLiMP's steps: github.com/jumelet/multiblimp,
+filters/nsubj.py, pipeline.py, treebank.py and downsample.py. "They" are the authors of MultiBLiMP, "we" are
+tseval.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 Key = tuple[str, int, str]  # file and name of a sentence, position of the changed word, new form
 PHENOMENA = {"number": ("SV-#", "Number"), "person": ("SV-P", "Person")}
 VALUES = {"Sing": "SG", "Plur": "PL", "Dual": "DU"}
-PER_CONDITION, LONGEST = 100, 64  # items that they draw; words of their sentences
+PER_CONDITION, LONGEST = 100, 64  # items that they draw at most; words in their longest sentence
 REST = "rest"  # each of its pairs is printed
-NOT_THEIRS = ("Correct", "Lang", "OrigLang")  # of column 10: they leave out the sentence
+NOT_THEIRS = ("Correct", "Lang", "OrigLang")  # in column 10: they leave out the sentence
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Sentence:
     """A sentence of the treebanks."""
 
     tree: Tree
-    marked: bool  # a word is a typo, foreign, or of a style of its own
+    marked: bool  # a word is a typo, is foreign, or has a marked style
 
     def children(self, head: int, *roles: str) -> list[int]:
         """Return the dependents of a word with some relations, without subtypes."""
@@ -55,21 +56,21 @@ class Sentence:
 
 @dataclass(slots=True)
 class Comparison:
-    """The pairs of both, and what explains the others."""
+    """The pairs of both sets, and the data that explain the differences."""
 
     sentences: dict[str, Sentence] = field(default_factory=dict)
     theirs: dict[Key, Mapping[str, str]] = field(default_factory=dict)
     ours: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
     reasons: Mapping[tuple[str, int], str] = field(default_factory=dict)
     conditions: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    capitals: bool = False  # whether a verb of theirs begins with one
+    capitals: bool = False  # whether one of their verbs begins with a capital
     lists: dict[str, set[tuple[str, str]]] = field(
         default_factory=dict
     )  # UniMorph: forms, with lemma and tags
 
 
 def read_sentences(files: Sequence[Path]) -> Iterator[tuple[str, Sentence]]:
-    """Yield the sentences of treebanks by their names in tables of pairs."""
+    """Yield the sentences of treebanks, each with its name in tables of pairs."""
     for path in files:
         marked = [_is_marked(block) for block in _blocks(path)]
         for tree, mark in zip(read_trees(path), marked, strict=True):
@@ -89,7 +90,7 @@ def _blocks(path: Path) -> Iterator[list[str]]:
 
 
 def _is_marked(block: Sequence[str]) -> bool:
-    """Check whether they leave out a sentence for one of its words."""
+    """Return whether they leave out a sentence because of one of its words."""
     for cells in (line.split("\t") for line in block if line[0] != "#"):
         features = {feature.partition("=")[0] for feature in cells[5].split("|")}
         names = [entry.partition("=")[0] for entry in cells[9].split("|")]
@@ -145,7 +146,7 @@ def _position(tree: Tree, row: Mapping[str, Any]) -> int:
 
 
 def only_theirs(found: Comparison, key: Key, row: Mapping[str, str], what: str) -> Iterator[str]:
-    """Yield why we do not make one of their pairs, the first reason first."""
+    """Yield the reasons why we do not have one of their pairs, in order."""
     entry, at, _ = key
     _, feature = PHENOMENA[what]
     if entry not in found.sentences:
@@ -171,7 +172,7 @@ def only_theirs(found: Comparison, key: Key, row: Mapping[str, str], what: str) 
 
 
 def only_ours(found: Comparison, key: Key, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why they do not have one of our pairs, the first reason first."""
+    """Yield the reasons why they do not have one of our pairs, in order."""
     entry, at, form = key
     sentence = found.sentences[entry]
     words = sentence.tree.words
@@ -204,7 +205,7 @@ def only_ours(found: Comparison, key: Key, row: Mapping[str, Any]) -> Iterator[s
 def _of_conditions(
     found: Comparison, row: Mapping[str, Any], form: str, place: tuple[str, str]
 ) -> Iterator[str]:
-    """Yield why they do not have a pair that their search finds: they draw, and their lists lack forms."""
+    """Yield the reasons why they lack a pair that their search finds: sampling, or missing forms."""
     values = [VALUES.get(value, value) for value in (row["value"], *row["other_value"].split("|"))]
     conditions = [(values[0], other, *place) for other in values[1:]]
     if any(found.conditions[condition] >= PER_CONDITION for condition in conditions):

@@ -1,8 +1,8 @@
-"""How long does it take to open a table of as many pairs as MultiBLiMP has, and how much memory?
+"""Measure the time and memory to open a table with as many pairs as MultiBLiMP.
 
-A table of random words in six scripts is made, the same one at any time: 125,000 pairs in 101 languages,
-once with four features and once with thirty, as the published files have them. Printed are the seconds and
-the peak memory of a process that opens it.
+The table has 125,000 pairs of random words in six scripts and 101 languages, with four or thirty features
+like the published files. It is the same each time. The program prints the seconds and the peak memory of a
+process that opens it.
 
     python benchmarks/pairs.py
     python benchmarks/pairs.py --pairs 1000000
@@ -45,7 +45,7 @@ def write_table(path: Path, n_pairs: int, n_features: int) -> None:
 
 
 def measured(path: Path) -> tuple[float, float, float]:
-    """Give the seconds, those of the processor, and the MiB that it takes to open a table."""
+    """Return the seconds, the CPU seconds and the peak MiB of a process that opens a table."""
     begun = time.perf_counter()
     with subprocess.Popen([sys.executable, "-c", OPEN, str(path)], stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

@@ -1,10 +1,11 @@
-"""Which library multiplies matrices faster on this CPU? One run, one line a shape, taken in turns.
+"""Compare the speed of two libraries for matrix products on this CPU.
 
-    torch    what `torch.nn.functional.linear` chooses, MKL as a rule
-    tseval   `tseval.scoring.products.linear`: oneDNN from some size on
+    torch    `torch.nn.functional.linear`, which usually chooses MKL
+    tseval   `tseval.scoring.products.linear`, which uses oneDNN for large matrices
 
-The shapes are those of scoring: the layers of GPT-2, the recurrent layers and the output layer of an LSTM
-with 650 units, a tile of the vocabulary at a time, and the layers of a small LSTM. The medians are compared.
+The shapes are those of scoring: the layers of GPT-2; the recurrent layers and the output layer (one tile of
+the vocabulary) of an LSTM with 650 units; and a layer of a small LSTM. The two alternate, and the medians are
+compared.
 
     python benchmarks/products.py --threads 1
 """

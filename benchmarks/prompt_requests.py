@@ -1,7 +1,7 @@
-"""How much faster requests to a chat server are side by side: 1,000 pairs, one by one and eight at a time.
+"""Measure the speed of requests to a chat server: 1,000 pairs, one or eight requests at the same time.
 
-The server is a program of its own on this machine, which takes some milliseconds for each answer, as a small
-model on a GPU does, and answers any number of requests at a time.
+The server is another process on this machine. It takes some milliseconds for each answer, like a small model
+on a GPU, and answers any number of requests at the same time.
 
     python benchmarks/prompt_requests.py
     python benchmarks/prompt_requests.py --pairs 100 --milliseconds 20
@@ -23,7 +23,7 @@ from tseval.evaluation import evaluate
 from tseval.suites import load_suite
 
 PARALLEL = (1, 8)
-LEAST = 6.0  # times as fast
+LEAST = 6.0  # smallest ratio of speeds that passes
 # Answers with the same number every time, some milliseconds after each request.
 SERVER = """
 import asyncio, json, sys
@@ -48,7 +48,7 @@ asyncio.run(main())
 
 
 def measure(n_pairs: int, milliseconds: float) -> dict[int, float]:
-    """Return the seconds of a run for each number of requests side by side."""
+    """Return the seconds of a run for each number of parallel requests."""
     seconds = {}
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(milliseconds)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

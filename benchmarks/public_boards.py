@@ -1,7 +1,7 @@
-"""Make the suites of the public boards, small parts of four suites.
+"""Make the suites of the public boards, which are small parts of four suites.
 
-A board is over a whole suite. These are small: grammars that draw some of their items, evenly over words,
-some pairs of each paradigm, chosen by hash, and SyntaxGym as it was published.
+A board needs a whole suite, so these suites are small: grammars that draw some of their items, evenly over
+words; some pairs of each paradigm, chosen by hash; and the published SyntaxGym.
 
     python benchmarks/public_boards.py --blimp blimp.jsonl.gz --syntaxgym test_suites/json
 """
@@ -27,7 +27,7 @@ KEPT_OF_A_PAIR = ("UID", "pairID", "field", "linguistics_term", "sentence_good",
 
 
 def draw_grammars(name: str, n_items: int, out: Path) -> None:
-    """Copy a suite's grammars; each that has more than three times as many items draws so many."""
+    """Copy a suite's grammars. Those with more than three times `n_items` items draw `n_items` of them."""
     folder = out / f"{name}_{n_items}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(TEMPLATES / name, folder)
@@ -36,7 +36,7 @@ def draw_grammars(name: str, n_items: int, out: Path) -> None:
         found = re.search(r"^  items: +(\d+)$", text, re.MULTILINE)
         if found is None or int(found[1]) <= 3 * n_items:
             continue
-        # What is expected of the whole is not expected of a part.
+        # The expected values of the whole grammar do not hold for a part.
         text = re.sub(r"^expect:\n(?:  .*\n)+", f"draw:\n  items: {n_items}\n", text, flags=re.MULTILINE)
         path.write_text(text, "utf-8")
     described = folder / "suite.yaml"
@@ -45,7 +45,7 @@ def draw_grammars(name: str, n_items: int, out: Path) -> None:
 
 
 def choose_pairs(blimp: Path, out: Path) -> None:
-    """Write the pairs of each paradigm whose hashes come first."""
+    """Write the pairs of each paradigm with the smallest hashes."""
     paradigms = defaultdict(list)
     with gzip.open(blimp, "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -61,7 +61,7 @@ def choose_pairs(blimp: Path, out: Path) -> None:
 
 
 def copy_syntaxgym(source: Path, out: Path) -> None:
-    """Copy the suites of SyntaxGym without what nothing reads, such as the numbers that some have inside."""
+    """Copy the suites of SyntaxGym without the fields that tseval does not read."""
     folder = out / "syntaxgym"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

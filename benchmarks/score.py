@@ -1,18 +1,18 @@
-"""How fast is the prefix-trie engine? One run, one model, the same sentences, ratios printed.
+"""Compare the speed of the prefix-trie engine with other methods, for one model and the same sentences.
 
-Compares, on the whole of Marvin & Linzen (2018):
+The methods score Marvin & Linzen (2018):
 
-    syneval  one sentence at a time with all that LM_syneval computes on the way: the mean loss of the
-             sentence, and for each word its surprisal and the entropy of the prediction, gradients recorded
-    one      one sentence at a time and nothing else: one forward pass, one log-softmax
+    syneval  one sentence after the other, with all that LM_syneval computes: the sentence's mean loss, each
+             word's surprisal and the entropy of the prediction, with recorded gradients
+    one      one sentence after the other, with only one forward pass and one log-softmax
     padded   batches of 64 distinct sentences sorted by length, fused layers, log-sum-exp
     trie     the engine of tseval
     bfloat16 the same with --precision bfloat16
 
-The model has random weights: speed does not depend on their values. `trie` and `bfloat16` score every
-sentence, or evenly spaced shards; the others would take minutes to hours, so they score evenly spaced
+The model has random weights, because speed does not depend on them. `trie` and `bfloat16` score every
+sentence, or evenly spaced shards. The others would take minutes to hours, so they score evenly spaced
 sentences or batches of the length-sorted suite. All log-probabilities are compared with those of `trie`.
-Every method runs in a process of its own, which gives its peak memory.
+Every method runs in a separate process, to get its peak memory.
 
     python benchmarks/score.py                       # LSTM, embedding 200, hidden 650, 10,000 words
     python benchmarks/score.py --vocabulary 50000
@@ -54,7 +54,7 @@ METHODS = ("syneval", "one", "padded", "trie", "bfloat16")
 
 
 def make_checkpoint(path: Path, vocabulary: int, embedding: int, hidden: int, layers: int) -> None:
-    """Save an LSTM with random weights over the suite's words and made-up ones."""
+    """Save an LSTM with random weights, for the suite's words and invented ones."""
     words = {
         word for text in sentences_of(tseval.load_suite("marvin_linzen")).to_pylist() for word in text.split()
     }
@@ -66,9 +66,9 @@ def make_checkpoint(path: Path, vocabulary: int, embedding: int, hidden: int, la
 
 
 def by_length(native: NativeModel) -> tuple[pa.StringArray, np.ndarray, Callable[[int], list[int]]]:
-    """Give the suite's distinct sentences, their order by length, and what gives the word ids of one.
+    """Return the suite's distinct sentences, their order by length, and a function for the ids of one.
 
-    `<eos>` is in front.
+    The ids begin with `<eos>`.
     """
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
     encoded = native.encode(sentences)
@@ -104,10 +104,10 @@ def score_one(model: LanguageModel, row: list[int]) -> float:
 def score_as_syneval(model: LanguageModel, row: list[int]) -> float:
     """Score one sentence with the work of LM_syneval's test program (Marvin & Linzen 2018).
 
-    It also computes the sentence's mean loss, and word by word two softmaxes for the entropy of the
-    prediction and one for the surprisal, before it picks the surprisal of the word itself. It was written
-    for a PyTorch whose `volatile` inputs switched gradients off; since 0.4 they do nothing, so that the
-    program records gradients it never uses. So does this.
+    That program also computes the sentence's mean loss, and for each word two softmaxes for the entropy of
+    the prediction and one for the surprisal. Then it picks the surprisal of the word. In old versions of
+    PyTorch, its `volatile` inputs switched gradients off. Since 0.4 they do nothing, so the program records
+    gradients that it never uses. This function does the same.
     """
     words = torch.tensor([*row, row[0]])  # it also reads the final period and predicts a closing <eos>
     outputs, _ = model(words[:-1, None], model.initial_state(1))
@@ -125,7 +125,7 @@ def open_native(checkpoint: Path, precision: ScoringPrecision = "float32") -> Na
 
 
 def measure(method: str, checkpoint: Path, sample: int, n_shards: int) -> dict[str, object]:
-    """Run one method and give its speed, its peak memory and some log-probabilities."""
+    """Run one method, and return its number of sentences, its times and log-probabilities."""
     if method == "bfloat16":
         return measure_trie(open_native(checkpoint, "bfloat16"), n_shards)
     native = open_native(checkpoint)
@@ -160,7 +160,7 @@ def measure(method: str, checkpoint: Path, sample: int, n_shards: int) -> dict[s
 
 
 def measure_trie(native: NativeModel, n_shards: int) -> dict[str, object]:
-    """Run the engine on the whole suite, or on some of its shards, timing its parts."""
+    """Run the engine on the whole suite or on some shards, and measure the time of its parts."""
     spent: dict[str, float] = {}
     timed(native, "encode", spent, "encode")
     timed(native, "advance", spent, "cell")
@@ -189,7 +189,7 @@ def measure_trie(native: NativeModel, n_shards: int) -> dict[str, object]:
 
 
 def timed(owner: object, name: str, spent: dict[str, float], part: str) -> None:
-    """Replace a function by one that also adds up the time it takes."""
+    """Replace a function by one that also adds its time to `spent`."""
     inner = getattr(owner, name)
 
     def outer(*arguments: object, **named: object) -> object:
@@ -202,7 +202,7 @@ def timed(owner: object, name: str, spent: dict[str, float], part: str) -> None:
 
 
 def share_of_products(checkpoint: Path) -> float:
-    """Give the share of the engine's time that is spent inside matrix products, on two shards."""
+    """Return the share of the engine's time in matrix products, on two shards."""
     native = open_native(checkpoint)
     parts = engine.shards(sentences_of(tseval.load_suite("marvin_linzen")))
     scorer = scorer_for(native)
@@ -218,7 +218,7 @@ def share_of_products(checkpoint: Path) -> float:
 
 
 def child(method: str, checkpoint: Path, sample: int, shards: int, threads: int) -> dict[str, Any]:
-    """Measure one method in a process of its own."""
+    """Measure one method in a separate process."""
     command = [sys.executable, __file__, "--child", method, "--checkpoint", str(checkpoint)]
     command += ["--sample", str(sample), "--shards", str(shards), "--threads", str(threads)]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
@@ -260,7 +260,7 @@ def main(
 
 
 def report(results: dict[str, dict], share: float) -> None:
-    """Print what was measured."""
+    """Print the results."""
     speeds = {name: result["sentences"] / result["seconds"] for name, result in results.items()}
     rows = [
         (name, f"{result['sentences']:,}", f"{result['seconds']:.1f}", f"{speeds[name]:,.0f}",

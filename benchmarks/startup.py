@@ -1,16 +1,15 @@
-"""How long until the first sentence is scored or learnt? CPU seconds of processes, beside `import torch`.
+"""Measure the CPU seconds until commands have scored or learnt a first sentence, relative to `import torch`.
 
-    import torch     what no command that scores can be quicker than
+    import torch     the least that any command with scoring takes
     run              `tseval run --model bundled:lstm --case simple_agrmt --limit 1`
     run hf           the same with a saved GPT-2: 12 layers of 768, 50,257 tokens, random weights
     pair             `tseval pair` with the bundled LSTM
     table            `tseval table bhatt2020`
     train lm         `tseval train lm` of an SRN with 8 units, one window of text
 
-User and system time, of the process and all its threads: what other programs do delays a process, but hardly
-adds to these. Every round starts each command once, one after the other; the round before the first, which
-fills the caches of files, does not count. The least and the median of the rounds are printed, and how many
-times `import torch` the least is.
+The seconds are user and system time of a process with all its threads, which other programs hardly change.
+Every round starts each command once. A first round fills the file caches and does not count. The program
+prints the minimum and the median of the rounds, and the minimum divided by that of `import torch`.
 
     python benchmarks/startup.py
     python benchmarks/startup.py --rounds 9 --only run --only pair
@@ -37,12 +36,12 @@ SMALL_MODEL = (
     "--arch", "srn", "--embedding", "8", "--hidden", "8", "--layers", "1", "--dropout", "0",
     "--min-count", "1", "--batch", "1", "--epochs", "1", "--no-figure",
 )  # fmt: skip
-# Those that need a model saved in a folder.
+# Commands that need a model in a folder.
 SAVED = ("run hf",)
 
 
 def commands(model: Path, out: Path) -> dict[str, list[str]]:
-    """Give the programs that are measured; runs are written to a new directory each."""
+    """Return the commands to measure, by name. A run is written to `out`."""
     tseval = [sys.executable, "-m", "tseval"]
     run = [*tseval, "run", *ONE_ITEM, "--out", str(out)]
     text = model.parent / "text.txt"
@@ -59,7 +58,7 @@ def commands(model: Path, out: Path) -> dict[str, list[str]]:
 
 
 def cpu_seconds(command: list[str]) -> float:
-    """Run a program to its end and give what it and its threads computed, user and system."""
+    """Run a program, and return the user and system seconds of its process and threads."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said = process.stderr.read()
@@ -71,14 +70,14 @@ def cpu_seconds(command: list[str]) -> float:
 
 
 def make_model(path: Path) -> None:
-    """Save a GPT-2 with random weights and a tokenizer, in a process of its own: this one stays small."""
+    """Save a GPT-2 with random weights and a tokenizer, in another process, so that this one stays small."""
     program = "import sys; from hf import make_model; from pathlib import Path; " \
               "make_model(Path(sys.argv[1]), 'causal', 12, 768, 50_257)"  # fmt: skip
     subprocess.run([sys.executable, "-c", program, str(path)], check=True, cwd=Path(__file__).parent)
 
 
 def profile(command: list[str], shown: int = 25) -> None:
-    """Print what the imports of a program take, by the topmost package that a module belongs to."""
+    """Print the import times of a program, by top-level package."""
     command = [command[0], "-X", "importtime", *command[1:]]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
     spent: dict[str, int] = {}

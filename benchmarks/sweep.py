@@ -1,19 +1,19 @@
-"""What does a sweep cost beside its scoring, what do two workers gain, and how much memory does one take?
+"""Measure the overhead of a sweep, the gain of two workers, and the memory of a worker.
 
 Checkpoints of small LSTMs with random weights are scored on a sample of each case of Marvin & Linzen:
 
-    single runs   `tseval run`, a process for each model; two are measured, and stand for all
+    single runs   `tseval run`, a process for each model; two are measured and represent all
     1 worker      `tseval sweep --workers 1`, with half of the cores, and with all
     2 workers     `tseval sweep --workers 2`, each with half of the cores, as a sweep divides them
-    again         the same command once more: nothing is left to do
+    again         the same command again, with nothing left to do
     status        `tseval sweep status` of a plan of 1,000 units
 
-Beyond scoring is what workers take on top of the seconds of scoring and judging that manifests say: starting,
-opening models and suites, tables and files. Single runs do most of that too, each for itself, so the last
-column says how much longer or shorter a sweep takes than single runs with as many cores.
+"Beyond scoring" is the time of workers in addition to the seconds of scoring and judging in the manifests. It
+is for the start, for opening models and suites, and for tables and files. Single runs do most of this, too.
+So the last column compares the time of a sweep with that of single runs with the same number of cores.
 
-Seconds are of the clock: the machine should do nothing else, and its load is printed. Seconds of the
-processor hang less on that. Memory is the most that a process held (on Linux).
+"Seconds" is wall-clock time, so the machine should do nothing else; its load is printed. CPU seconds depend
+less on the load. "MB" is the peak memory of a process (on Linux).
 
     python benchmarks/sweep.py                           # some four minutes on two cores
     python benchmarks/sweep.py --models 4 --limit 200
@@ -34,8 +34,8 @@ from tabulate import tabulate
 
 TSEVAL = [sys.executable, "-m", "tseval"]
 SUITE = "marvin_linzen"
-SINGLE = 2  # runs that are measured
-# In a process of its own, which counts what it starts.
+SINGLE = 2  # number of single runs
+# Runs in another process, which measures its child processes.
 PROGRAM = """if True:
     import json, resource, subprocess, sys, time
     began = time.perf_counter()
@@ -60,25 +60,25 @@ MODELS = """if True:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Seconds of the clock and of the processor, and the most megabytes that one process held."""
+    """Wall-clock seconds, CPU seconds, and the peak megabytes of one process."""
 
     seconds: float
     processor: float
     megabytes: float
 
     def cells(self) -> list[str]:
-        """Give these as cells of a table."""
+        """Return the three numbers as cells of a table."""
         return [f"{self.seconds:,.1f}", f"{self.processor:,.1f}", f"{self.megabytes:,.0f}"]
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What is measured, and where.
+    """The folder and the settings of the measurements.
 
     Attributes:
-        folder: Of models and runs.
-        models: How many.
-        options: How suites are read.
+        folder: Folder of models and runs.
+        models: Number of models.
+        options: Options for reading suites.
     """
 
     folder: Path
@@ -86,7 +86,7 @@ class Bench:
     options: tuple[str, ...]
 
     def single_runs(self, threads: int) -> Measured:
-        """Score some models by a process each; give what all would take."""
+        """Score some models in separate processes, and return the estimated numbers for all models."""
         measured = [
             command(
                 ["run", "--model", str(self.folder / f"ckpt/step{i}.pt"), *self.options, "--out",
@@ -102,7 +102,7 @@ class Bench:
         return Measured(seconds, processor, max(one.megabytes for one in measured))
 
     def sweep(self, workers: int, threads: int) -> tuple[Measured, float]:
-        """Sweep all; give also what that is beyond the seconds of scoring and judging in manifests."""
+        """Run a sweep; return also its time beyond scoring and judging, as a share of their seconds."""
         out = self.folder / f"sweep-{workers}-{threads}"
         models = str(self.folder / "ckpt/step*.pt")
         words = ["sweep", "--model", models, *self.options, "--workers", str(workers), "-o", str(out)]
@@ -122,7 +122,7 @@ def command(words: list[str], threads: int) -> Measured:
 
 
 def status_of_many(folder: Path) -> Measured:
-    """Ask for the status of a plan of 1,000 units."""
+    """Measure `tseval sweep status` with a plan of 1,000 units."""
     (folder / "many").mkdir()
     for i in range(200):
         (folder / f"many/step{i}.pt").touch()
@@ -146,7 +146,7 @@ def main(models: int, hidden: int, limit: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "ckpt").mkdir()
-        # By another process: what this one starts would count its memory.
+        # In another process, because the memory of this one counts in its child processes.
         numbers = (str(models), str(hidden))
         subprocess.run([sys.executable, "-c", MODELS, str(folder / "ckpt"), *numbers], check=True)
         bench = Bench(folder, models, ("--suite", SUITE, "--limit", str(limit), "--device", "cpu", "--quiet"))

@@ -1,9 +1,9 @@
-"""How long do tables of full runs and the check of a board take, and how much memory?
+"""Measure the time and memory of tables of full runs, and of the check of a board.
 
-A run of the bundled LSTM is made, and copies of it in which more and more verdicts are turned round, as if
-they were of other models. Printed are the seconds and the peak memory of `tseval table`, intervals and ranks
-included, of a published board (no items), of one run, and of ten; and of `tseval board check` of the zoo of
-eleven models (or of --board), which verifies every entry and writes its pages again. All of whole processes.
+The program makes a run of the bundled LSTM, and copies with more and more inverted verdicts, like runs of
+other models. It prints the seconds and the peak memory of `tseval table`, with intervals and ranks, for a
+published board (no items), for one run and for ten. Then it measures `tseval board check` of the zoo of
+eleven models (or of --board), which verifies every entry and writes its pages again.
 
     python benchmarks/tables.py
     python benchmarks/tables.py --run runs/mine --models 20
@@ -37,14 +37,14 @@ ZOO = Path(__file__).parents[1] / "leaderboards" / "zoo"
 
 
 def copy_runs(path: Path, copies: list[Path]) -> None:
-    """Write runs of which 0%, 1%, 2%, ... of the verdicts are turned round."""
+    """Write copies of a run in which 0%, 1%, 2%, ... of the verdicts are inverted."""
     run = read_run(path)
     for place, copy in enumerate(copies):
         copy_run(run, copy, place / 100)
 
 
 def copy_run(run: Run, path: Path, turned: float) -> None:
-    """Write a run of which a share of the verdicts, drawn item by item, is turned round."""
+    """Write a copy of a run in which a random share of the verdicts is inverted."""
     verdicts = run.load_verdicts()
     turn = np.random.default_rng(0).random(verdicts.num_rows) < turned
     correct = verdicts["correct"].to_numpy() ^ (turn & ~verdicts["undecidable"].to_numpy())
@@ -55,7 +55,7 @@ def copy_run(run: Run, path: Path, turned: float) -> None:
 
 
 def measured(*arguments: object) -> tuple[float, float]:
-    """Give the seconds and the MiB that a command takes."""
+    """Return the seconds and the peak MiB of a command."""
     begun = time.perf_counter()
     command = [*TSEVAL, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -83,7 +83,7 @@ def main(given: Path | None, sample: int | None, board: Path, models: int, round
             made = [*TSEVAL, "run", "--model", "bundled:lstm", "--out", str(path), *drawn]
             subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
         copies = [folder / f"copy{place}" for place in range(models)]
-        # In a process of its own: what this one holds is counted as memory of those that it starts.
+        # In another process, because the memory of this one counts in its child processes.
         copying = get_context("spawn").Process(target=copy_runs, args=(path, copies))
         copying.start()
         copying.join()

@@ -1,18 +1,18 @@
-"""How fast do the recurrent cells train? One run, the same sizes and text, ratios printed.
+"""Compare the training speed of the recurrent cells with other programs, at the same sizes and on one text.
 
-Every architecture of tseval against others, at the same sizes and on the same text:
+The architectures of tseval are compared with:
 
-    nn.LSTM  a plain program around torch's own layer, in float32 and in bfloat16 (autocast): all recurrent
+    nn.LSTM  a plain program with torch's own layer, in float32 and in bfloat16 (autocast): all recurrent
              layers in one call, logits of a whole window, torch's cross-entropy
-    loop     tseval's training around the Decay RNN as a plain loop over words and layers: input and state
-             each through a Linear of their own, and ReLU(W) D made anew for every word
-    before   tseval as another checkout has it, in processes of its own (--before DIR)
+    loop     tseval's training with the Decay RNN as a plain loop over words and layers: a Linear each for
+             input and state, and ReLU(W) D computed again for every word
+    before   another checkout of tseval, in separate processes (--before DIR)
 
-`core` is forward and backward pass of the recurrent layers alone, on random word vectors; `step` is all that
-a window of training takes: embedding, layers, dropout, output layer and loss, gradients, clipping, Adam.
-Each repetition measures every contender once, so that what else the machine does strikes all alike; the
-median of the repetitions is printed, in tokens per second of CPU time, on a GPU by the clock. Words are drawn
-after Zipf's law, from which the URN gains: its first layer turns each distinct word once.
+`core` is the forward and backward pass of the recurrent layers only, on random word vectors. `step` is a
+whole training step: embedding, layers, dropout, output layer and loss, gradients, clipping, Adam. Each
+repetition measures every program once, so that other load affects all equally. The median of the repetitions
+is printed, in tokens per second of CPU time (on a GPU, of wall-clock time). Words are drawn by Zipf's law.
+This makes the URN faster, because its first layer computes each distinct word once.
 
     python benchmarks/train.py                                  # embedding 200, hidden 650, 10,797 words
     python benchmarks/train.py --hidden 200 --batch 32 --precision bfloat16 --before ../tseval-0.1
@@ -63,7 +63,7 @@ class TorchLSTM(nn.Module):
         self.lstm = nn.LSTM(sizes.embedding, sizes.hidden, sizes.layers, dropout=sizes.dropout)
 
     def initial_state(self, batch: int) -> State:
-        """Give zeros, two tensors of (layers, batch, hidden)."""
+        """Return zeros, two tensors of (layers, batch, hidden)."""
         zeros = next(self.lstm.parameters()).new_zeros(self.layers, batch, self.hidden)
         return zeros, zeros
 
@@ -73,7 +73,7 @@ class TorchLSTM(nn.Module):
 
 
 class LoopDecayRNN(nn.Module):
-    """The Decay RNN word by word and layer by layer, everything made anew for every word.
+    """The Decay RNN word by word and layer by layer, with all computed again for every word.
 
     c_t = (ReLU(W) D) h_{t-1} + U x_t + b
     h_t = tanh(α h_{t-1} + (1 - α) c_t)
@@ -96,7 +96,7 @@ class LoopDecayRNN(nn.Module):
         self.hidden, self.dropout = sizes.hidden, sizes.dropout
 
     def initial_state(self, batch: int) -> State:
-        """Give zeros, one tensor of (batch, hidden) for each layer."""
+        """Return zeros, one tensor of (batch, hidden) for each layer."""
         return tuple(self.dale.new_zeros(batch, self.hidden) for _ in self.inputs)
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -117,7 +117,7 @@ class LoopDecayRNN(nn.Module):
 class Around(nn.Module):
     """The language model of tseval around other recurrent layers."""
 
-    cells = ()  # tseval's training asks its own cells what they offer; these layers offer nothing
+    cells = ()  # tseval's training uses special methods of its own cells, which these layers lack
 
     def __init__(self, sizes: Sizes, core: TorchLSTM | LoopDecayRNN) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Around(nn.Module):
         self.output = nn.Linear(sizes.hidden, sizes.vocabulary)
 
     def initial_state(self, batch: int) -> State:
-        """Give the core's."""
+        """Return the initial state of the core."""
         return self.core.initial_state(batch)
 
     def forward(self, words: Tensor, state: State) -> tuple[Tensor, State]:
@@ -138,11 +138,11 @@ class Around(nn.Module):
 
 @dataclass
 class Contender:
-    """A language model in training, and how fast its parts were.
+    """A language model in training, and the speeds of its parts.
 
     Attributes:
         name: Architecture or baseline.
-        sizes: Of the model.
+        sizes: The sizes of the model.
         core: Runs the recurrent layers forward and backward over one window.
         step: Trains on one window.
         speeds: Tokens per second of each repetition, for `core` and `step`.
@@ -155,14 +155,14 @@ class Contender:
     speeds: dict[str, list[float]] = field(default_factory=lambda: {"core": [], "step": []})
 
     def speed(self, part: str) -> float:
-        """Give the median of the repetitions."""
+        """Return the median of the repetitions."""
         return statistics.median(self.speeds[part])
 
 
 def contender(name: str, sizes: Sizes, settings: Settings, device: torch.device) -> Contender:
-    """Build a model and what is timed of it."""
+    """Return a model with the functions to measure."""
     torch.manual_seed(0)
-    model: Any  # a baseline stands in for the language model
+    model: Any  # a language model or a baseline
     if name in PLAIN or name == LOOP:
         model = Around(sizes, TorchLSTM(sizes) if name in PLAIN else LoopDecayRNN(sizes))
     else:
@@ -189,7 +189,7 @@ def contender(name: str, sizes: Sizes, settings: Settings, device: torch.device)
 
 
 def plain_step(model: Around, schedule: Schedule, low: torch.dtype) -> Callable[[], None]:
-    """Train as a plain program does: everything under autocast, all logits of a window at once."""
+    """Return a training step of a plain program: all under autocast, all logits of a window together."""
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
     device, settings, count = model.output.weight.device, schedule.settings, itertools.count()
     state = model.initial_state(settings.batch)
@@ -210,7 +210,7 @@ def plain_step(model: Around, schedule: Schedule, low: torch.dtype) -> Callable[
 
 
 def read(model: Around | LanguageModel, x: Tensor, state: State) -> Tensor:
-    """Run the recurrent layers alone, without dropout around them."""
+    """Return the outputs of the recurrent layers, without dropout around them."""
     if isinstance(model, Around):
         return model.core(x, state)[0]
     for cell in model.cells:
@@ -220,7 +220,7 @@ def read(model: Around | LanguageModel, x: Tensor, state: State) -> Tensor:
 
 
 def measure(contenders: list[Contender], settings: Settings, repeats: int, before: Before | None) -> None:
-    """Time every contender once per repetition, after one round that does not count."""
+    """Measure every contender once per repetition, after one round that does not count."""
     for repeat in range(-1, repeats):
         for one in contenders:
             for part, work in (("core", one.core), ("step", one.step)):
@@ -233,7 +233,7 @@ def measure(contenders: list[Contender], settings: Settings, repeats: int, befor
 
 
 def timed(work: Callable[[], None]) -> float:
-    """Give the seconds that so many windows take: of the processor, or by the clock on a GPU."""
+    """Return the seconds of WINDOWS windows: CPU time, or wall-clock time on a GPU."""
     cuda = torch.cuda.is_available()
     clock = time.perf_counter if cuda else time.process_time
     if cuda:
@@ -251,9 +251,9 @@ class Before:
     """The same measurements of another checkout.
 
     Attributes:
-        checkout: Its folder.
-        arguments: Of this program.
-        speeds: Tokens per second of each repetition, of whole steps, by architecture.
+        checkout: Folder of the checkout.
+        arguments: Arguments for this program.
+        speeds: Tokens per second of whole steps in each repetition, by architecture.
     """
 
     checkout: str
@@ -261,7 +261,7 @@ class Before:
     speeds: dict[str, list[float]] = field(default_factory=dict)
 
     def measure(self) -> None:
-        """Measure once, in a process that imports tseval from there."""
+        """Measure once, in a process that imports tseval from the checkout."""
         command = [sys.executable, __file__, *self.arguments, "--repeats", "1", "--only-steps"]
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": self.checkout}, check=True,
                               stdout=subprocess.PIPE)  # fmt: skip
@@ -295,7 +295,7 @@ def main(
     torch.set_num_threads(threads)
     settings = Settings(batch=batch, window=window, precision=precision, compiled=compiled)
     contenders = []
-    # A processor without products in bfloat16 has no such layer of torch's.
+    # On a processor without products in bfloat16, torch has no such layer.
     low = product_type("bfloat16", torch.device(device))
     plain = [name for name, dtype in PLAIN.items() if dtype in {torch.float32, low}]
     for name in [*([] if only_steps else [*plain, LOOP]), *(archs or CELLS)]:
@@ -318,7 +318,7 @@ def main(
 
 
 def report(contenders: list[Contender], before: Before | None, precision: str, device: str) -> None:
-    """Print what was measured."""
+    """Print the results."""
     rivals = [one for one in contenders if one.name not in CELLS]
     rows = []
     for one in contenders:

@@ -1,8 +1,8 @@
-"""Draw accuracy on pairs from treebanks, a line a language: by attractors, and by distance.
+"""Draw accuracy on pairs from treebanks by attractors and by distance, with a line for each language.
 
     python benchmarks/treebank_agreement.py german=runs/de french=runs/fr --figure docs/figures/treebanks.svg
 
-Runs are over suites of `tseval data pairs`. The numbers are printed, a line a cell.
+The runs are on suites of `tseval data pairs`. The program also prints the numbers.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tseval.report.looks import SMALL_LINES
 from tseval.report.panels import SHARES, Axis, Panel, lines_of
 from tseval.runs import read_run
 
-# The first of each bin; what is below comes into the one before.
+# The first value of each bin.
 BINS = {"attractors": ("n_attractors", [0, 1, 2]), "words to the controller": ("distance", [1, 2, 3, 5, 9])}
 
 
 def names_of(starts: list[int]) -> list[str]:
-    """Name bins: 1, 2, 3-4, 9+."""
+    """Return the names of bins: 1, 2, 3-4, 9+."""
     ends = [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(starts)]
     return [*ends, f"{starts[-1]}+"]
 
 
 def cells(verdicts: pd.DataFrame, feature: str, starts: list[int]) -> pd.DataFrame:
-    """Give accuracy and interval of each bin that has pairs."""
+    """Return accuracy and interval of each bin that has pairs."""
     binned = pd.cut(verdicts[feature], [*starts, float("inf")], right=False, labels=False) + 1
     return count_clustered(verdicts.assign(place=binned), ["place"]).reset_index().sort_values("place")
 

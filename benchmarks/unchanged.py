@@ -1,13 +1,13 @@
-"""Find what a change altered that should alter nothing: outputs of two checkouts, recorded and compared.
+"""Record the outputs of two checkouts and compare them, to test that a change alters nothing.
 
     python benchmarks/unchanged.py record BEFORE --checkout ../before    # a checkout of the state before
-    python benchmarks/unchanged.py record AFTER --old BEFORE           # this one; reads the old runs too
-    python benchmarks/unchanged.py compare BEFORE AFTER                  # prints what differs; exit status 1
+    python benchmarks/unchanged.py record AFTER --old BEFORE           # this one; also reads the old runs
+    python benchmarks/unchanged.py compare BEFORE AFTER                  # prints differences; exit code 1
 
-Recorded are, a file each: public names and the commands with their options and defaults; digests of suites;
-tables of every shipped board in every format; runs of the bundled model on suites of every kind (files,
-manifests without clocks), their tables, analyses, reports and verifications; exports; boards made, checked
-and built; messages and exit codes of commands that fail. Figures are in `figures/`, to be looked at.
+A record has a file for each output: public names and the commands with their options and defaults; digests
+of suites; tables of every shipped board in every format; runs of the bundled model on suites of every kind
+(files, manifests without times), their tables, analyses, reports and verifications; exports; boards made,
+checked and built; messages and exit codes of commands that fail. Compare figures in `figures/` by eye.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "bad table": ("run", "--model", "bundled:lstm", "--suite", "bad.csv"),
     "forged": ("verify", "forged"),
 }
-# What differs between two runs of one program: clocks, the machine, and what seals these.
+# Fields that differ between two runs of one program: times, the machine, and the seal over them.
 CLOCKS = ("timings", "versions", "device", "seal")
 SECONDS = re.compile(r"\d+(\.\d+)? (s|seconds|ms)\b|\d\d\d\d-\d\d-\d\dT[\d:.+Z-]+|\d+%\|.*|in \d+:\d\d")
 
 
 def tseval(checkout: Path, folder: Path, *arguments: str) -> str:
-    """Run the command of a checkout in a folder; give its exit status and its words without clocks."""
+    """Run the command of a checkout in a folder; return its exit code and its output without times."""
     done = subprocess.run(
         [sys.executable, "-m", "tseval", *arguments],
         cwd=folder, capture_output=True, text=True, check=False,
@@ -145,7 +145,7 @@ print(json.dumps({"all": tseval.__all__, "public": public, "commands": commands,
 
 
 def settled(path: Path) -> bytes:
-    """Read a file, a manifest without clocks."""
+    """Return the content of a file. A manifest is read without times."""
     if path.name != "manifest.json":
         return path.read_bytes()
     manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
@@ -193,7 +193,7 @@ def record(out: Path, checkout: Path, old: Path | None, only: tuple[str, ...]) -
         work = Path(name)
         write_inputs(work)
         texts = recorded(checkout, work, only)
-        # The same runs where there is nothing older, so that both records have the same names.
+        # Without old runs, use the new ones, so that both records have the same names.
         runs = (old.resolve() if old else work) / "runs"
         there = [run for run in RUNS if (runs / run).exists()]
         texts |= {f"old {run}": tseval(checkout, runs, "table", run) for run in there}
@@ -204,7 +204,7 @@ def record(out: Path, checkout: Path, old: Path | None, only: tuple[str, ...]) -
 
 
 def recorded(checkout: Path, work: Path, only: tuple[str, ...]) -> dict[str, str]:
-    """Run everything in a folder, or only the outputs that are named; give texts by name."""
+    """Run all commands in a folder, or only those for the named outputs; return texts by name."""
     texts: dict[str, str] = {}
 
     def note(name: str, *arguments: str) -> None:

@@ -1,13 +1,13 @@
-"""What is gained by the URN's matrix exponential once for each distinct symbol, not for each position?
+"""Measure the gain if the URN computes a matrix exponential per distinct symbol, not per position.
 
 Three ways to read a window of a small alphabet, forward and backward, with dropout on the symbol vectors:
 
     each position   an exponential for every position of the window
-    each symbol     one for each distinct symbol, handed out to all positions before the loop over words
-    tseval          one for each distinct symbol, looked up word by word: what the language model does
+    each symbol     one for each distinct symbol, copied to all positions before the loop over words
+    tseval          one for each distinct symbol, looked up word by word, as in the language model
 
-Each repetition measures every way once; the median of the repetitions is printed. The last two drop the same
-of a symbol everywhere and agree to rounding, which is checked.
+Each repetition measures every way once, and the median is printed. The last two ways apply the same dropout
+to a symbol at all positions. The program checks that they agree except for rounding.
 
     python benchmarks/urn.py
     python benchmarks/urn.py --device cuda --repeats 20
@@ -34,7 +34,7 @@ DROPOUT = 0.05
 
 
 def ways(cell: URN, embedding: nn.Embedding, words: Tensor) -> dict[str, Callable[[], Tensor]]:
-    """Give the ways to read a window, (time, batch), to outputs, (time, batch, hidden)."""
+    """Return functions that read a window, (time, batch), into outputs, (time, batch, hidden)."""
 
     def each_position() -> Tensor:
         vectors = F.dropout(embedding(words), DROPOUT)
@@ -54,7 +54,7 @@ def ways(cell: URN, embedding: nn.Embedding, words: Tensor) -> dict[str, Callabl
 
 
 def measure(cell: URN, embedding: nn.Embedding, words: Tensor, repeats: int) -> dict[str, float]:
-    """Give the median seconds of each way, forward and backward."""
+    """Return the median seconds of each way, forward and backward."""
     seconds: dict[str, list[float]] = {}
     outputs = {}
     for repeat in range(-1, repeats):

@@ -1,8 +1,8 @@
-"""How Sphinx builds the site from the pages of the repository (`make docs`).
+"""Configuration of Sphinx, which builds the site from the pages of the repository (`make docs`).
 
-Sphinx reads the repository itself: a relative link leads to the same place on the site, on a code host and in
-an editor. A link to a file that is no page gives a copy of it. Whatever is broken is a warning, and warnings
-fail the build.
+Sphinx reads the repository itself, so relative links work on the site, on a code host and in an editor. A
+link to a file that is no page leads to a copy of the file. Broken links are warnings, and warnings fail the
+build.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sphinx import addnodes
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-sys.path[:0] = [str(ROOT), str(DOCS)]  # the package that stands here is described, not an installed one
+sys.path[:0] = [str(ROOT), str(DOCS)]  # describe the package of this repository, not an installed one
 
 from python_objects import PythonObjects  # noqa: E402
 from reference import Reference, as_markdown, without_protocol_arguments  # noqa: E402
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from docutils.nodes import Element, Node
     from sphinx.application import Sphinx
 
-gc.set_threshold(100_000, 50, 100)  # a site is millions of nodes that stay: looking through them took a fifth
+gc.set_threshold(100_000, 50, 100)  # a site has millions of nodes; their garbage collection took 20%
 
 project = html_title = "tseval"
 root_doc = "README"
@@ -37,10 +37,10 @@ extensions = [
     "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "glossary_links",
 ]  # fmt: skip
 LISTS = ["docs/results/README", "docs/decisions/README"]
-API = "build/api"  # written anew for every build, and in no repository
+API = "build/api"  # written again for every build, and not committed
 include_patterns = ["*.md", "docs/**.md", "leaderboards/*/README.md", f"{API}/*.rst"]
-# Folders without pages, so that nobody waits while they are searched. The site is named before it is there:
-# with other settings, Sphinx would read every page again.
+# Folders without pages, which would take time to search. The folder of the site is listed before it exists:
+# if the settings changed later, Sphinx would read every page again.
 exclude_patterns = sorted(
     {f.name for f in ROOT.iterdir() if f.is_dir() and f.name not in {"build", "docs", "leaderboards"}}
     | {f"build/{f.name}" for f in ROOT.glob("build/*") if f.name != "api"}
@@ -53,13 +53,13 @@ html_css_files = ["site.css"]
 html_search_scorer = str(DOCS / "search_scorer.js")
 html_copy_source = False
 html_show_copyright = False
-viewcode_follow_imported_members = False  # what `tseval` offers has its source where it is defined
+viewcode_follow_imported_members = False  # names in `tseval` have their source in the defining module
 highlight_language = "text"
-myst_heading_anchors = 6  # as code hosts make them
+myst_heading_anchors = 6  # the same anchors as on code hosts
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_use_type_comments = False  # there are none, and looking for them takes long
+autodoc_use_type_comments = False  # the code has none, and the search takes long
 add_module_names = False
 python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
@@ -67,14 +67,14 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 nitpicky = True
-# The types of other packages stand on sites that cannot be reached offline; ours must be found.
+# Types of other packages are on sites that are not available offline. Links to tseval's types must work.
 nitpick_ignore_regex = [("py:.*", r"(?!tseval\.).*")]
 
 
 def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Make the lists of pages the site's table of contents.
+    """Make the site's table of contents from the lists of pages.
 
-    `docs/README.md` has the four sections. The lists of results and of decisions are pages of the last one.
+    `docs/README.md` has the four sections. The lists of results and of decisions belong to the last one.
     """
     folder = docname.removesuffix("README")
     if docname == root_doc:
@@ -93,30 +93,30 @@ def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def sections(index: str) -> dict[str, list[str]]:
-    """Give the pages that each section of the index links to."""
+    """Return the pages that each section of the index links to."""
     parts = [part.partition("\n") for part in index.split("\n## ")[1:]]
     return {heading: [f"docs/{page}" for page in linked_pages(part)] for heading, _, part in parts}
 
 
 def linked_pages(text: str) -> list[str]:
-    """Give the pages that a list links to, without their ending."""
+    """Return the pages that a list links to, without the ending .md."""
     return re.findall(r"^- \[.+\]\((.+)\.md\)", text, re.MULTILINE)
 
 
 def leave_out_of_search(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Keep decisions out of the search: who looks for a word wants the page on it, not why it is so."""
+    """Keep decisions out of the search, which should find the page about a word, not the reasons."""
     if docname.startswith("docs/decisions/"):
         source[0] = f"---\nnosearch: true\n---\n\n{source[0]}"
 
 
 def add_index(app: Sphinx, error: Exception | None) -> None:
-    """Put the first page where a browser looks for it."""
+    """Copy the first page to index.html, where a browser looks for it."""
     if error is None:
         shutil.copy(app.outdir / f"{root_doc}.html", app.outdir / "index.html")
 
 
 def titles(contents: Element) -> Element:
-    """Leave of the contents of a page its title and the pages below it."""
+    """Return the contents of a page with only its title and the pages below it."""
     contents = contents.deepcopy()
     for entry in contents.children:
         if len(entry) > 1:
@@ -125,10 +125,10 @@ def titles(contents: Element) -> Element:
 
 
 def share_navigation() -> Callable[..., None]:
-    """Have the tree at the side name modules on pages of the reference alone, and made once where it can be.
+    """Return a handler that makes the navigation tree of a page. Only trees of the reference list modules.
 
-    Pages of source stand nowhere in the tree, and what it refers to lies elsewhere: depth alone tells the way
-    there, so it is made once for each depth, not for hundreds of pages. It is made of titles: of whole
+    Pages of source code are not in the tree, so their trees differ only by the depth of the page: the handler
+    makes one tree for each depth, not for hundreds of pages. It makes the tree from titles. From whole
     contents, Sphinx would copy every section and function for each page, and then leave them out.
     """
     made: dict[object, str] = {}
@@ -163,7 +163,7 @@ def share_navigation() -> Callable[..., None]:
 
 
 def setup(app: Sphinx) -> None:
-    """Have the API reference written first, and the pages tied together."""
+    """Connect the functions that write the API reference and link the pages."""
     reference = Reference("tseval")
 
     def accept_type_variable(app: Sphinx, env: object, node: Element, shown: Element) -> Element | None:

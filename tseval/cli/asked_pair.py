@@ -52,10 +52,7 @@ def _shown(answer: Answer) -> str:
 
 
 def _verdict(names: list[str | None]) -> str:
-    """Return a line that says which sentence is preferred, by the rule of a run.
-
-    `names` has the sentence that was chosen in each order: good, bad or None.
-    """
+    """Return a line with the preferred sentence, by the rule of a run. `names` has the choice per order."""
     first, second = names
     if first is None or second is None:
         return "no answer: the model must answer 1 or 2 in both orders"

@@ -84,7 +84,7 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
 
 
 def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> float | None:
-    """Return the perplexity of the stored model on `valid`, or the old one if its numbers do not change."""
+    """Return the stored model's perplexity on `valid`; without `valid`, the old one if no number changes."""
     from tseval.models.checkpoint import fingerprint, stored_weights
     from tseval.models.network import LanguageModel
     from tseval.training.corpus import Columns, columns, encode_text

@@ -53,7 +53,7 @@ def with_prompt(
 ) -> dict[str, str]:
     """Add the values of --prompt and --parallel to the arguments of a model.
 
-    For a model on a server, an API key among the arguments is refused before it could get into a file.
+    For a model on a server, an API key is refused here, before it could get into a file.
     """
     asked = [spec for spec in specs if spec.startswith(ASKED)]
     given = {"prompt": prompt, "parallel": None if parallel is None else str(parallel)}
@@ -130,8 +130,8 @@ def say_warnings(model: Model) -> None:
 def read_arguments(text: str) -> dict[str, str]:
     """Read `key=value,...`. A part without `=` continues the value before it, as in `vocab_from=a,b`.
 
-    A part also continues the value before it if both together are the path of an existing file or folder,
-    because paths may contain commas and equals signs.
+    Paths may contain commas and equals signs. So a part also continues the value before it if both together
+    are the path of an existing file or folder.
     """
     arguments: dict[str, str] = {}
     parts = text.rstrip(",").split(",") if text.rstrip(",") else []
