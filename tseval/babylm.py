@@ -118,15 +118,19 @@ def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
 def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
     """Read a pair of COMPS: one property after each of two concepts."""
     if stem not in COMPS_FILES:
-        known = ", ".join(COMPS_FILES)
+        names = ", ".join(COMPS_FILES)
         raise SuiteError(
             f"{place}: the task COMPS has no file with the name {stem!r}.\n  Rename the file to one of "
-            f"these names: {known}."
+            f"these names: {names}."
         )
-    prefixes = [text_of(place, record, f"prefix_{what}") for what in ("acceptable", "unacceptable")]
-    rest = f" {text_of(place, record, 'property_phrase')}"
+    prefixes = [
+        text_of(place, record, f"prefix_{acceptability}") for acceptability in ("acceptable", "unacceptable")
+    ]
+    continuation = f" {text_of(place, record, 'property_phrase')}"
     return Choice(
-        place, COMPS_FILES[stem], tuple(Candidate(prefix, rest, prefix + rest) for prefix in prefixes)
+        place,
+        COMPS_FILES[stem],
+        tuple(Candidate(prefix, continuation, prefix + continuation) for prefix in prefixes),
     )
 
 
@@ -176,15 +180,15 @@ def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
         (data / str(task.fast)).is_dir() for task in BABYLM_TASKS if task.fast not in {None, task.full}
     )
     names = {task: task.fast if is_fast else task.full for task in BABYLM_TASKS}
-    there = {task: name for task, name in names.items() if name and (data / name).is_dir()}
-    missing = [name for task, name in names.items() if name and task not in there]
-    if not there:
+    present = {task: name for task, name in names.items() if name and (data / name).is_dir()}
+    missing = [name for task, name in names.items() if name and task not in present]
+    if not present:
         raise SuiteError(
             f"{data} has no folder with the name of a BabyLM task "
             f"({', '.join(task.full for task in BABYLM_TASKS)}).\n  Give the path of full_eval or fast_eval "
             "in BabyLM's evaluation data."
         )
-    return [_load(task, data / name) for task, name in there.items()], missing
+    return [_load(task, data / name) for task, name in present.items()], missing
 
 
 def _load(task: BabylmTask, folder: Path) -> LoadedTask:

@@ -85,19 +85,19 @@ class _Download(threading.Thread):
         try:
             opener = urllib.request.build_opener(*handlers)
             with opener.open(self._url, timeout=ANSWER_SECONDS) as answer:
-                left = self._most
-                while left > 0 and (part := answer.read1(min(left, _BLOCK))) and not self._given_up:
+                remaining = self._most
+                while remaining > 0 and (part := answer.read1(min(remaining, _BLOCK))) and not self._given_up:
                     self._into.write(part)
-                    left -= len(part)
+                    remaining -= len(part)
         except (OSError, ValueError, HTTPException) as error:
             self.failure = DownloadError(str(getattr(error, "reason", None) or error))
 
     def give_up(self) -> None:
         """Close the connection, so that the thread ends."""
         self._given_up = True
-        for one in self._sockets:
+        for connection in self._sockets:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _connect(held: list[socket.socket], guarded: bool) -> Callable[..., socket.socket]:
@@ -106,9 +106,9 @@ def _connect(held: list[socket.socket], guarded: bool) -> Callable[..., socket.s
     def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
         host, port = address
         if guarded:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            _refuse_private(host, [str(place[4][0]) for place in found])
-            host = str(found[0][4][0])
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            _refuse_private(host, [str(place[4][0]) for place in addresses])
+            host = str(addresses[0][4][0])
         held.append(socket.create_connection((host, port), timeout, source))
         return held[-1]
 
@@ -121,7 +121,7 @@ def _refuse_private(host: str, addresses: list[str]) -> None:
     Raises:
         ValueError: The host is one of these.
     """
-    if host in {one.strip() for one in os.environ.get(PRIVATE, "").split(",")}:
+    if host in {name.strip() for name in os.environ.get(PRIVATE, "").split(",")}:
         return
     for address in addresses:
         if not ipaddress.ip_address(address.partition("%")[0]).is_global:

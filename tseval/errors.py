@@ -103,12 +103,12 @@ def shortened(message: str, longest: int = LONGEST_MESSAGE) -> str:
     lines = message.split("\n")
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES - 3], "  …", *lines[-2:]]
-    left, width = longest - len(lines), longest
+    remaining, width = longest - len(lines), longest
     for place, length in enumerate(sorted(map(len, lines))):  # short lines stay; long ones share the rest
-        width = left // (len(lines) - place)
+        width = remaining // (len(lines) - place)
         if length > width:
             break
-        left -= length
+        remaining -= length
     return "\n".join(_cut(line, width) for line in lines)
 
 

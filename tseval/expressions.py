@@ -56,7 +56,7 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
         if pattern.search(unescaped):
             raise PatternError(f"{name} is not supported")
     translated = _translated(expression)
-    whole = rf"\A(?:{translated})\z"
+    anchored = rf"\A(?:{translated})\z"
 
     # A call of RE2 through pyarrow takes some dozen microseconds. So short words are matched by Python's own
     # engine if the expression cannot make it backtrack for long.
@@ -66,14 +66,14 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
     def matches(text: str) -> bool:
         if short is not None and len(text) <= _SHORT:
             return short.fullmatch(text) is not None
-        return bool(pc.match_substring_regex(pa.scalar(text, pa.string()), whole).as_py())
+        return bool(pc.match_substring_regex(pa.scalar(text, pa.string()), anchored).as_py())
 
     try:
         pc.match_substring_regex(pa.scalar("", pa.string()), translated)
         matches("x" * (_SHORT + 1))
     except pa.ArrowInvalid as error:
-        said = first_line(error).partition("regular expression: ")[2] or first_line(error)
-        raise PatternError(shortened(said, 100)) from None
+        message = first_line(error).partition("regular expression: ")[2] or first_line(error)
+        raise PatternError(shortened(message, 100)) from None
     return matches
 
 
@@ -88,12 +88,12 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
         parsed = re._parser.parse(pattern)  # type: ignore[attr-defined] # Python's own, under an inner name
     except (re.error, RecursionError, OverflowError) as error:
         return f"This is not a regular expression: {error}."
-    waiting: list[tuple[object, bool]] = [(parsed, False)]
+    pending: list[tuple[object, bool]] = [(parsed, False)]
     repeats = 0
-    while waiting:
-        part, inside = waiting.pop()
+    while pending:
+        part, inside = pending.pop()
         if isinstance(part, re._parser.SubPattern):  # type: ignore[attr-defined] # likewise
-            waiting += [(one, inside) for one in part]
+            pending += [(child, inside) for child in part]
         elif isinstance(part, list | tuple):
             code = str(part[0]) if part and not isinstance(part[0], list | tuple) else ""
             is_repeat = code.endswith("REPEAT") and part[1][1] > 1
@@ -103,28 +103,28 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
                     "Write an expression with fewer repetitions, and without a repetition or | "
                     "inside a repetition."
                 )
-            waiting += [(one, inside or is_repeat) for one in part]
+            pending += [(child, inside or is_repeat) for child in part]
     return None
 
 
 def _translated(expression: str) -> str:
     """Expand character classes to Unicode; those of RE2 know only ASCII."""
-    found: list[str] = []
-    begun = -1  # where the open square bracket begins, or -1
+    pieces: list[str] = []
+    start = -1  # where the open square bracket begins, or -1
     for part in re.findall(r"\\.|.", expression, re.DOTALL):
-        inside = begun >= 0
+        inside = start >= 0
         if part == "[" and not inside:
-            begun = len(found)
-            found.append(part)
-        elif part == "]" and inside and found[begun + 1 :] not in ([], ["^"]):  # a first `]` is literal
-            begun = -1
-            found.append(part)
+            start = len(pieces)
+            pieces.append(part)
+        elif part == "]" and inside and pieces[start + 1 :] not in ([], ["^"]):  # a first `]` is literal
+            start = -1
+            pieces.append(part)
         elif part[0] == "\\" and inside and part[1:] in _INSIDE:
-            found.append(_INSIDE[part[1]])
+            pieces.append(_INSIDE[part[1]])
         elif part[0] == "\\" and inside and part[1:] in ("W", "D", "S"):
             raise PatternError(f"{part} inside square brackets is not supported")
         elif part[0] == "\\" and part[1:] in _OUTSIDE:
-            found.append(_OUTSIDE[part[1]])
+            pieces.append(_OUTSIDE[part[1]])
         else:
-            found.append(part)
-    return "".join(found)
+            pieces.append(part)
+    return "".join(pieces)

@@ -87,22 +87,22 @@ def how_to_raise(limit: str) -> str:
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> Limits:
-    known = {field.name for field in fields(Limits)}
+    names = {field.name for field in fields(Limits)}
     raised: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = part.partition("=")
-        if name not in known:
+        if name not in names:
             raise LimitError(
-                f"{VARIABLE}: tseval has no limit with the name {name!r}.\n  {suggest(name, known, 'Limits')}"
+                f"{VARIABLE}: tseval has no limit with the name {name!r}.\n  {suggest(name, names, 'Limits')}"
             )
-        found = _NUMBER.fullmatch(number)
-        if found is None:
+        match = _NUMBER.fullmatch(number)
+        if match is None:
             raise LimitError(
                 f"{VARIABLE}: {name} should be a whole number, which may end in K, M or G, not "
                 f"{number!r}.\n"
                 f"  Write for example {VARIABLE}=rows=50M,file_bytes=8G."
             )
-        raised[name] = int(found[1]) * _UNITS[found[2]]
+        raised[name] = int(match[1]) * _UNITS[match[2]]
     return Limits(**raised)
 
 
@@ -248,8 +248,8 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     Raises:
         OSError: Nothing was written, and no partial file is left; the error names `path`.
     """
-    own = f".{os.getpid()}" if shared else ""
-    partial = path.with_name(f"{path.name}{own}{PARTIAL}")
+    suffix = f".{os.getpid()}" if shared else ""
+    partial = path.with_name(f"{path.name}{suffix}{PARTIAL}")
     try:
         with _naming(path), _claimed(path, partial) if shared else nullcontext():
             with partial.open("wb") as file:
@@ -272,17 +272,17 @@ def _claimed(path: Path, partial: Path) -> Iterator[None]:
     if os.name != "posix":  # an open file cannot be moved
         yield
         return
-    own = re.compile(rf"{re.escape(path.name)}\.\d+{re.escape(PARTIAL)}")
+    pattern = re.compile(rf"{re.escape(path.name)}\.\d+{re.escape(PARTIAL)}")
     with suppress(OSError):
-        for left in [entry for entry in path.parent.iterdir() if own.fullmatch(entry.name)]:
-            if (held := take_lock(left)) is not None:
-                remove_lock(left, held)
-    while (held := take_lock(partial)) is None:  # another process is testing whether its owner was killed
+        for leftover in [entry for entry in path.parent.iterdir() if pattern.fullmatch(entry.name)]:
+            if (lock := take_lock(leftover)) is not None:
+                remove_lock(leftover, lock)
+    while (lock := take_lock(partial)) is None:  # another process is testing whether its owner was killed
         time.sleep(0.01)
     try:
         yield
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def write_output(path: Path, content: Content) -> None:

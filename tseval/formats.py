@@ -73,12 +73,12 @@ class _TwiceError(ValueError):
 
 
 def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise _TwiceError(f"the key {twice[:60]!r} appears twice in one object")
-    return found
+    return mapping
 
 
 MOST_DIGITS = 100
@@ -120,11 +120,11 @@ def _refuse_ambiguous(root: Node) -> None:
     """Refuse duplicate keys, merged mappings, and numbers too long to print."""
     from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
 
-    left = [root]
-    while left:
-        node = left.pop()
+    pending = [root]
+    while pending:
+        node = pending.pop()
         if isinstance(node, SequenceNode):
-            left += node.value
+            pending += node.value
         elif isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:int":
             if len(node.value) > MOST_DIGITS:  # Python cannot print such a number
                 line = f"line {node.start_mark.line + 1}"
@@ -141,7 +141,7 @@ def _refuse_ambiguous(root: Node) -> None:
                     if (key.tag, key.value) in seen:
                         raise ContentError(f"the key {key.value[:60]!r} appears twice ({line}): keep one")
                     seen.add((key.tag, key.value))
-                left += [key, value]
+                pending += [key, value]
 
 
 # Errors that PyYAML lets through if a value does not fit its tag, as in `!!timestamp x` and `!!bool x`.
@@ -161,9 +161,9 @@ def checked(content: object, kind: type[T]) -> T:
             "a key in it has half of a Unicode character (a lone surrogate)", "the file"
         ) from None
     except msgspec.ValidationError as error:
-        said = str(error)
+        message = str(error)
     try:
-        explained = _explained(deepcopy(content), kind, said)
+        explained = _explained(deepcopy(content), kind, message)
     except RecursionError:
         explained = ContentError("its lists and mappings are nested too deeply", "the file")
     raise explained
@@ -188,31 +188,32 @@ _KINDS = {
 
 def _explained(content: object, kind: type[T], said: str) -> ContentError:
     """Translate a message of msgspec, and add the wrong value, which msgspec does not show."""
-    what, key, path = _SAID.fullmatch(said).groups(default="")  # type: ignore[union-attr]
-    where, value = "", content
+    description, key, path = _SAID.fullmatch(said).groups(default="")  # type: ignore[union-attr]
+    location, value = "", content
     for step in _STEP.finditer(path):
         name, number = step.groups()
         if number:
-            where, value = f"{where}[{number}]", value[int(number)]  # type: ignore[index]
+            location, value = f"{location}[{number}]", value[int(number)]  # type: ignore[index]
         else:
             name = name or _wrong_entry(content, kind, said, value)  # type: ignore[arg-type]
-            where, value = f"{where}.{name}", value[name]  # type: ignore[index]
-    where = where.removeprefix(".")
-    if missing := _MISSING.fullmatch(what):
-        return ContentError("is missing", f"{where}.{missing[1]}".removeprefix("."))
+            location, value = f"{location}.{name}", value[name]  # type: ignore[index]
+    location = location.removeprefix(".")
+    if missing := _MISSING.fullmatch(description):
+        return ContentError("is missing", f"{location}.{missing[1]}".removeprefix("."))
     if key:
-        return ContentError("one of its keys is not text: write keys in quotes", where or "the file")
-    if what.startswith(_UNKNOWN_VALUE):
+        return ContentError("one of its keys is not text: write keys in quotes", location or "the file")
+    if description.startswith(_UNKNOWN_VALUE):
         return ContentError(
             f"{json.dumps(value, default=str)[:60]} is not one of the values that this key can have",
-            where or "the file",
+            location or "the file",
         )
-    expected = _EXPECTED.fullmatch(what)
+    expected = _EXPECTED.fullmatch(description)
     assert expected is not None, said
-    kinds = [_KINDS[one] for one in expected[1].split(" | ") if one != "null"]
-    named = where and not where.endswith("]")  # an entry of a list, or the whole file, may be long
-    shown = f", not {json.dumps(value, default=str)[:60]}" if named else ""
-    return ContentError(f"should be {' or '.join(kinds)}{shown}", where or "the file")
+    kinds = [_KINDS[type_name] for type_name in expected[1].split(" | ") if type_name != "null"]
+    # An entry of a list, or the whole file, may be long.
+    shows_value = location and not location.endswith("]")
+    value_text = f", not {json.dumps(value, default=str)[:60]}" if shows_value else ""
+    return ContentError(f"should be {' or '.join(kinds)}{value_text}", location or "the file")
 
 
 def _wrong_entry(content: object, kind: type[T], said: str, mapping: dict[str, object]) -> str:
@@ -276,24 +277,24 @@ def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[l
         read = _in_utf8(path, file, encoding)
         rest = read().removeprefix(codecs.BOM_UTF8)
         while rest:
-            more = read()
-            end = rest.rfind(b"\n") + 1 if more else len(rest)
-            whole, rest = rest[:end], rest[end:] + more
+            block = read()
+            end = rest.rfind(b"\n") + 1 if block else len(rest)
+            complete, rest = rest[:end], rest[end:] + block
             try:
-                lines = whole.decode().split("\n")
+                lines = complete.decode().split("\n")
             except UnicodeDecodeError as error:
-                where, line = start + error.start, number + whole.count(b"\n", 0, error.start) + 1
+                offset, line = start + error.start, number + complete.count(b"\n", 0, error.start) + 1
                 raise SuiteError(
-                    f"{path}: line {line} is not UTF-8 text ({error.reason} at byte {where} of the file).\n"
+                    f"{path}: line {line} is not UTF-8 text ({error.reason} at byte {offset} of the file).\n"
                     "  Save the file as UTF-8. If the file is a table, you can name its encoding instead: "
                     "--columns encoding=latin-1."
                 ) from None
             # A character has at most four bytes.
-            if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
+            if max(map(len, lines)) > within.line_chars or len(rest) - len(block) > 4 * within.line_chars:
                 raise beyond("line_chars", f"{path}, after line {number}", "a line has too many characters")
             if lines[-1] == "":
                 lines.pop()  # the empty text after the last line end
-            number, start = number + len(lines), start + len(whole)
+            number, start = number + len(lines), start + len(complete)
             yield lines
 
 
@@ -324,8 +325,8 @@ def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[],
 def known_encoding(name: str) -> str:
     """Return the standard name of a text encoding; refuse unknown names."""
     try:
-        if (found := codecs.lookup(name)) and found._is_text_encoding:
-            return UTF_8 if found.name == "utf-8" else found.name
+        if (codec := codecs.lookup(name)) and codec._is_text_encoding:
+            return UTF_8 if codec.name == "utf-8" else codec.name
     except LookupError:
         pass
     raise SuiteError(
@@ -400,8 +401,8 @@ def _is_deeper(value: Json, most: int) -> bool:
     """Return whether lists and mappings are nested more than `most` levels deep."""
     level = [value]
     for _ in range(most + 1):
-        lists = [inner for one in level if isinstance(one, list) for inner in one]
-        level = lists + [inner for one in level if isinstance(one, dict) for inner in one.values()]
+        lists = [inner for entry in level if isinstance(entry, list) for inner in entry]
+        level = lists + [inner for entry in level if isinstance(entry, dict) for inner in entry.values()]
         if not level:
             return False
     return True

@@ -65,7 +65,7 @@ class Repository:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environment |= _OURS | {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self._objects)}
         try:
-            found = subprocess.run(  # noqa: S603 - git itself, found on the path; words are ours or behind --
+            result = subprocess.run(  # noqa: S603 - git itself, found on the path; words are ours or behind --
                 command, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                 check=False, timeout=SECONDS,
             )  # fmt: skip
@@ -74,14 +74,14 @@ class Repository:
                 f"{self.root}: git gave no answer within {SECONDS} seconds.\n"
                 "  If the folder or its .git has pipes or very large files, remove them."
             ) from None
-        if found.returncode and not may_fail:
-            said = shortened(plain(" ".join(found.stderr.decode(errors="replace").split())), 200)
+        if result.returncode and not may_fail:
+            message = shortened(plain(" ".join(result.stderr.decode(errors="replace").split())), 200)
             raise BoardError(
                 f"{self.root}: the command git {words[0]} failed in this repository "
-                f"({said}).\n"
+                f"({message}).\n"
                 "  Make a new clone of the repository, in another folder."
             )
-        return found.stdout.decode(errors="surrogateescape") if found.returncode == 0 else ""
+        return result.stdout.decode(errors="surrogateescape") if result.returncode == 0 else ""
 
 
 @contextmanager
@@ -91,21 +91,21 @@ def opened_repository(folder: Path) -> Iterator[Repository | None]:
     Raises:
         BoardError: Its references cannot be read, or have a format that tseval does not support.
     """
-    program, found = find_program("git"), _found(folder.resolve())
-    if program is None or found is None:
+    program, places = find_program("git"), _found(folder.resolve())
+    if program is None or places is None:
         yield None
         return
-    root, own, common = found
+    root, git_folder, common = places
     with tempfile.TemporaryDirectory(prefix="tseval-git-") as name:
-        ours = Path(name) / "git"
+        copy_folder = Path(name) / "git"
         try:
-            _copied(own, common, ours)
+            _copied(git_folder, common, copy_folder)
         except OSError as error:
             raise BoardError(
-                f"{own}: tseval cannot read this file of git ({error.strerror or error}).\n"
+                f"{git_folder}: tseval cannot read this file of git ({error.strerror or error}).\n"
                 "  Make a new clone of the repository, in another folder."
             ) from None
-        yield Repository(root, ours, common / "objects", program)
+        yield Repository(root, copy_folder, common / "objects", program)
 
 
 def has_git() -> bool:
@@ -119,31 +119,36 @@ def _found(folder: Path) -> tuple[Path, Path, Path] | None:
     Only a `.git` counts: a folder that itself looks like a bare repository is data.
     """
     for root in (folder, *folder.parents):
-        own = root / ".git"
-        if own.is_file():  # of a worktree or a submodule
+        git_folder = root / ".git"
+        if git_folder.is_file():  # of a worktree or a submodule
             with suppress(OSError, ValueError):
-                said = read_bytes(own, "grammar_bytes")[:_REFERENCE_BYTES].decode()
-                own = root / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else own
-        if not (own / "HEAD").is_file():
+                text = read_bytes(git_folder, "grammar_bytes")[:_REFERENCE_BYTES].decode()
+                git_folder = (
+                    root / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else git_folder
+                )
+        if not (git_folder / "HEAD").is_file():
             continue
-        common = own
+        common = git_folder
         with suppress(OSError, ValueError):
-            common = own / read_bytes(own / "commondir", "grammar_bytes")[:_REFERENCE_BYTES].decode().strip()
-        return root, own, common
+            common = (
+                git_folder
+                / read_bytes(git_folder / "commondir", "grammar_bytes")[:_REFERENCE_BYTES].decode().strip()
+            )
+        return root, git_folder, common
     return None
 
 
 def _copied(own: Path, common: Path, ours: Path) -> None:
     """Make a repository with the references and the index of another one."""
-    said = b""
+    config = b""
     with suppress(OSError):
-        said = read_bytes(common / "config", "grammar_bytes")
-    if _OTHER_REFERENCES.search(said):
+        config = read_bytes(common / "config", "grammar_bytes")
+    if _OTHER_REFERENCES.search(config):
         raise BoardError(
             f"{common}: this repository stores its branches and tags in a format that tseval cannot read.\n"
             "  Clone the repository again in the usual format: git clone --ref-format=files ADDRESS"
         )
-    form = _FORMS.search(said)
+    form = _FORMS.search(config)
     extension = b"\trepositoryformatversion = 1\n[extensions]\n\t%b = %b\n" % form.groups() if form else b""
     for name in ("objects", "refs", "info"):
         (ours / name).mkdir(parents=True)

@@ -414,19 +414,19 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
             f"  Leave out the other --cluster options, or leave out --cluster {INDEPENDENT}."
         )
     columns_by_case = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
-    known = {name for names in columns_by_case for name in names}
+    column_names = {name for names in columns_by_case for name in names}
     for name in columns:
-        if name not in known:
+        if name not in column_names:
             raise SuiteError(
                 f"--cluster {name}: the items of the suite {suite.name!r} have no column with this name.\n"
-                f"  {suggest(name, known, 'Columns')}"
+                f"  {suggest(name, column_names, 'Columns')}"
             )
-    chosen = dict.fromkeys(columns)
+    clusters = dict.fromkeys(columns)
     cases = tuple(
-        replace(case, entries=_factors_of(case, [name for name in chosen if name in names]))
+        replace(case, entries=_factors_of(case, [name for name in clusters if name in names]))
         for case, names in zip(suite.cases, columns_by_case, strict=True)
     )
-    for name in chosen if suite.complete else ():
+    for name in clusters if suite.complete else ():
         factors = [case.entries[name] for case in cases if name in case.entries.column_names]
         levels = {level for factor in factors for level in factor.unique().to_pylist()}
         if len(levels) == 1:
@@ -435,7 +435,7 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
                 "there is only one cluster.\n"
                 f"  Leave out --cluster {name}, or name another column."
             )
-    return replace(suite, cases=cases, clusters=tuple(chosen), inferred=None)
+    return replace(suite, cases=cases, clusters=tuple(clusters), inferred=None)
 
 
 def _factors_of(case: Case, names: Sequence[str]) -> pa.Table:

@@ -68,12 +68,12 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         **arguments: object,
     ) -> None:
         super().__init__()
-        given = {name: str(value) for name, value in arguments.items()}
-        said = "auto" if device in {None, LM_EVAL_DEFAULT} else str(device)
-        given.pop("path", None)  # set by `create_from_arg_obj`, if a dictionary of arguments is reused
-        if not tokenise and (own := AS_IT_IS.get(checkpoint.partition(":")[0])):
-            given = own | given
-        self._model = open_model(checkpoint, given, said)
+        options = {name: str(value) for name, value in arguments.items()}
+        device_name = "auto" if device in {None, LM_EVAL_DEFAULT} else str(device)
+        options.pop("path", None)  # set by `create_from_arg_obj`, if a dictionary of arguments is reused
+        if not tokenise and (defaults := AS_IT_IS.get(checkpoint.partition(":")[0])):
+            options = defaults | options
+        self._model = open_model(checkpoint, options, device_name)
         self._tokenise = _reads_words(self._model) if tokenise is None else tokenise
 
     @classmethod
@@ -108,23 +108,23 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
 
         The first choice is known only for tseval's own checkpoints; for other models it is False.
         """
-        texts = [context + continuation for context, continuation in (one.args for one in requests)]
-        bounds = [len(one.args[0]) for one in requests]
+        texts = [context + continuation for context, continuation in (request.args for request in requests)]
+        bounds = [len(request.args[0]) for request in requests]
         words = [self._words(text) for text in texts]
         sentences = list(map(self._sentence, texts, words))
         logprobs = _word_scores(self._model, sentences)
         first_choices = FirstChoices(self._model) if isinstance(self._model, NativeModel) else None
         greedy = _word_scores(first_choices, sentences) if first_choices else {}
         results = []
-        for sentence, own, bound in zip(sentences, words, bounds, strict=True):
-            beyond = np.array([end > bound for _, end in own], dtype=bool)
+        for sentence, word_spans, bound in zip(sentences, words, bounds, strict=True):
+            beyond = np.array([end > bound for _, end in word_spans], dtype=bool)
             first = bool((greedy[sentence][beyond] == 0).all()) if greedy else False
             results.append((float(logprobs[sentence][beyond].astype(np.float64).sum()), first))
         return results
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
         """Return the log-probability of each text, in nats."""
-        texts = [one.args[0] for one in requests]
+        texts = [request.args[0] for request in requests]
         sentences = [self._sentence(text, self._words(text)) for text in texts]
         logprobs = _word_scores(self._model, sentences)
         return [float(logprobs[sentence].astype(np.float64).sum()) for sentence in sentences]
@@ -152,12 +152,12 @@ def _reads_words(model: Model) -> bool:
 def _word_scores(model: Model, sentences: Sequence[str]) -> dict[str, np.ndarray]:
     """Score each distinct sentence, and return the values of its words, (words,) float32."""
     scorer = scorer_for(model)
-    found: dict[str, np.ndarray] = {}
+    scores: dict[str, np.ndarray] = {}
     for shard in shards(pa.array(sorted(set(sentences)), pa.string())):
         table = scorer.score(shard)
         rows = zip(table["sentence"].to_pylist(), table["words"], strict=True)
-        found.update((str(sentence), np.array(words.as_py(), dtype=np.float32)) for sentence, words in rows)
-    return found
+        scores.update((str(sentence), np.array(words.as_py(), dtype=np.float32)) for sentence, words in rows)
+    return scores
 
 
 class FirstChoices:

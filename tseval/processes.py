@@ -46,8 +46,8 @@ def careful_children() -> Iterator[None]:
 
 def find_program(name: str) -> str | None:
     """Find a program on the user's path, never in the current folder; None if it is not installed."""
-    folders = [one for one in os.get_exec_path() if os.path.isabs(one)]
-    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
-    if found is None or not os.path.isabs(found):
+    folders = [folder for folder in os.get_exec_path() if os.path.isabs(folder)]
+    program = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    if program is None or not os.path.isabs(program):
         return None
-    return None if Path(found).parent == Path.cwd() and os.name == "nt" else found
+    return None if Path(program).parent == Path.cwd() and os.name == "nt" else program

@@ -98,10 +98,10 @@ class PairedComparison:
         return _as_numbers(records.drop(columns=keys))
 
     def __repr__(self) -> str:
-        whole = self.means.iloc[-1]
+        total = self.means.iloc[-1]
         return (
-            f"<PairedComparison {self.first} minus {self.second}: {whole['difference']:+.3f} over all rows, "
-            f"interval {whole['low']:.3f} to {whole['high']:.3f}, {whole['outcome']}>"
+            f"<PairedComparison {self.first} minus {self.second}: {total['difference']:+.3f} over all rows, "
+            f"interval {total['low']:.3f} to {total['high']:.3f}, {total['outcome']}>"
         )
 
     def _repr_html_(self) -> str:
@@ -212,11 +212,11 @@ def _opened(runs: Source | Iterable[Source], *, items: bool = False) -> list[Run
     """Open the sources in their order. Runs in memory stay as they are."""
     sources: list[Run | Board] = []
     for in_memory, group in groupby(_listed(runs), lambda run: isinstance(run, Run)):
-        known = list(group)
+        members = list(group)
         if in_memory:
-            sources += [run for run in known if isinstance(run, Run)]
+            sources += [run for run in members if isinstance(run, Run)]
         else:
-            sources += open_sources([str(name) for name in known], items=items)
+            sources += open_sources([str(name) for name in members], items=items)
     return sources
 
 

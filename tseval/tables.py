@@ -146,16 +146,16 @@ def _held(table: pa.Table, name: str, wanted: pa.DataType | None, any_type: bool
         return column
     if column.type == wanted or (wanted is None and _kind(column.type) in _KINDS):
         return column
-    said = shortened(str(column.type).replace("\n", " "), 60)
-    what = f"the column {shortened(name, 60)!r} has values of the type {said}"
+    type_name = shortened(str(column.type).replace("\n", " "), 60)
+    problem = f"the column {shortened(name, 60)!r} has values of the type {type_name}"
     if wanted is None:
-        raise ContentError(f"{what}, which is neither text nor a number")
+        raise ContentError(f"{problem}, which is neither text nor a number")
     try:
         if _kind(column.type) in (_kind(wanted), "null", "whole" if _kind(wanted) == "number" else ""):
             return column.cast(wanted)
     except _ERRORS:
         pass
-    raise ContentError(f"{what}, but needs {wanted}")
+    raise ContentError(f"{problem}, but needs {wanted}")
 
 
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
@@ -314,11 +314,11 @@ def _delimiter(path: Path, header: str, number: int) -> str:
     """Find the separator: the mark that splits the header into most columns."""
     n_columns = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in DELIMITERS}
     most = max(n_columns.values())
-    found = [mark for mark, count in n_columns.items() if count == most]
-    if most > 1 and len(found) > 1:
-        marks = " and ".join(DELIMITERS[mark] for mark in found)
+    candidates = [mark for mark, count in n_columns.items() if count == most]
+    if most > 1 and len(candidates) > 1:
+        marks = " and ".join(DELIMITERS[mark] for mark in candidates)
         raise SuiteError(
             f"{path}:{number}: tseval does not know which mark separates the columns of the header: "
             f"{marks}.\n  Use only one of these marks in the header."
         )
-    return found[0]
+    return candidates[0]

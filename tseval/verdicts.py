@@ -111,7 +111,7 @@ def judge(
     if words and "forms" in scored.column_names:
         sentences.check_forms()
     factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
-    known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)
+    features = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)
     check_score(suite, compared)
     asks = any(case.question.asks() is not None for case in suite.cases)
     needed = {"right", "wrong"} if asks else {"forms"} if words else set()
@@ -131,7 +131,7 @@ def judge(
     unsaid = unknown is not None and unknown.unsaid
     if not unsaid and pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # otherwise, there is no such column
         names.append(HALF_KNOWN)
-    verdicts = verdicts.select(names + list(known))
+    verdicts = verdicts.select(names + list(features))
     # One dictionary for all cases; otherwise, Parquet writes the columns without a dictionary.
     return verdicts.unify_dictionaries()
 
@@ -169,15 +169,15 @@ def _decide(
     case: Case, sentences: ScoredSentences, rows: dict[str, NDArray[np.int64]], score: Score
 ) -> Iterator[Decided]:
     """Decide the items whose sentences are all scored; the others are undecidable."""
-    whole = _whole(rows)
-    if whole.all():
+    complete = _whole(rows)
+    if complete.all():
         yield from case.question.decide(sentences, rows, case.features, score)
         return
-    indices = np.flatnonzero(whole)
+    indices = np.flatnonzero(complete)
     part = case.take(indices.tolist())
     scored = {label: of_label[indices] for label, of_label in rows.items()}
     for decided in part.question.decide(sentences, scored, part.features, score):
-        yield decided.among(whole)
+        yield decided.among(complete)
 
 
 def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
@@ -240,10 +240,10 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
     for case in suite.cases:
         for field in (*case.features.schema, *case.question.feature_types()):
             assert field.name not in NOT_FEATURES
-            known, first = types.setdefault(field.name, (field.type, case.name))
-            if known != field.type:
+            previous, first = types.setdefault(field.name, (field.type, case.name))
+            if previous != field.type:
                 raise SuiteError(
-                    f"the feature {field.name!r} has values of type {known} in the case {first!r}, but of "
+                    f"the feature {field.name!r} has values of type {previous} in the case {first!r}, but of "
                     f"type {field.type} in the case {case.name!r}.\n"
                     "  Write values of the same type in both cases."
                 )

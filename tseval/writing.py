@@ -245,9 +245,9 @@ def read_writing(given: object, where: str) -> Writing | None:
 
 def rules_for(language: str) -> tuple[Writing | None, tuple[str, ...]]:
     """Return the writing rules of a language, or None with a note for users."""
-    known = language_of(language)
-    if known is not None:
-        return LANGUAGES[known], ()
+    language_name = language_of(language)
+    if language_name is not None:
+        return LANGUAGES[language_name], ()
     note = (
         f"tseval knows no rules of writing for {language}, and reads the tokens of sentences unchanged "
         "(docs/grammars.md: writing)"

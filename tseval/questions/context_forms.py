@@ -59,11 +59,11 @@ class ContextForms:
 
     def known(self) -> NDArray[np.bool_]:
         """Return which forms the model knows after every context, (forms,)."""
-        known = np.ones(self.n_words, dtype=np.bool_)
+        is_known = np.ones(self.n_words, dtype=np.bool_)
         for chunk in self.table["forms"].chunks:
             values: Any = cast("Any", chunk).flatten()
             if values.null_count:
-                known &= (
+                is_known &= (
                     values.is_valid().to_numpy(zero_copy_only=False).reshape(-1, self.n_words).all(axis=0)
                 )
-        return known
+        return is_known

@@ -208,11 +208,11 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
     for region in sorted(regions, key=str):
         place = region.place.name if isinstance(region.place, Mark) else region.place
         known_regions = known.get(region.condition, ())
-        for what, name, there in (("condition", region.condition, known), ("region", place, known_regions)):
-            if name is not None and name not in there:
-                hint = suggest(str(name), map(str, there), f"{what.title()}s")
+        for kind, name, names in (("condition", region.condition, known), ("region", place, known_regions)):
+            if name is not None and name not in names:
+                hint = suggest(str(name), map(str, names), f"{kind.title()}s")
                 raise ValueError(
-                    f"the formula names the {what} {str(name)!r}, but the items do not have it", hint
+                    f"the formula names the {kind} {str(name)!r}, but the items do not have it", hint
                 )
     return regions
 
@@ -245,8 +245,8 @@ def signed(node: Node) -> Iterator[tuple[int, Region]]:
 def differences(comparison: Operation) -> list[list[tuple[int, Region]]]:
     """Return the differences that a comparison makes: each side with a difference, else left minus right."""
     sides = [list(signed(side)) for side in (comparison.left, comparison.right)]
-    apart = [side for side in sides if len({sign for sign, _ in side}) > 1]
-    return apart or [list(signed(comparison))]
+    mixed_sides = [side for side in sides if len({sign for sign, _ in side}) > 1]
+    return mixed_sides or [list(signed(comparison))]
 
 
 def interactions_of(node: Node) -> Iterator[list[str]]:

@@ -128,10 +128,10 @@ def at_mass(
     if least:
         starts = RightAndWrong(*(np.maximum(0.0, 1 - start - size) for start, size in _both(before, sizes)))
     ends = RightAndWrong(*(start + size for start, size in _both(starts, sizes)))
-    whole = mass >= 1  # then no form is cut off
-    within = [RightAndWrong(*((end < mass) | whole for end in (ends.right, ends.wrong))),
-              RightAndWrong(*((start < mass) | whole for start in (starts.right, starts.wrong)))]  # fmt: skip
-    cut = [inside & ~outside for outside, inside in zip(*(_pair(one) for one in within), strict=True)]
+    full = mass >= 1  # then no form is cut off
+    within = [RightAndWrong(*((end < mass) | full for end in (ends.right, ends.wrong))),
+              RightAndWrong(*((start < mass) | full for start in (starts.right, starts.wrong)))]  # fmt: skip
+    cut = [inside & ~outside for outside, inside in zip(*(_pair(part) for part in within), strict=True)]
     share = _share_of_cut(cut, _pair(starts), _pair(sizes), mass)
     is_right = logprobs.right > logprobs.wrong
     (first_ew, first_mw), (second_ew, second_mw) = (
@@ -223,7 +223,7 @@ class Inflection(Question):
     ) -> Iterator[Decided]:
         """Compare the published verb of each item, and all verbs of the list once for each context."""
         lemmas, words = Lemmas.of(self.pairs), scored.asked_words
-        place = {word: at for at, word in enumerate(words)}
+        place = {word: index for index, word in enumerate(words)}
         right, wrong = (
             np.array([place[str(form)] for form in column.to_pylist()], dtype=np.int64)
             for column in (self.right, self.wrong)
@@ -231,30 +231,30 @@ class Inflection(Question):
         (of_item,) = rows.values()
         numbers = features[NUMBER].to_pylist()
         singular = np.array([number == SINGULAR for number in numbers], dtype=np.bool_)
-        unsaid = np.array([not number for number in numbers], dtype=np.bool_)
+        numberless = np.array([not number for number in numbers], dtype=np.bool_)
         better, worse, votes, mass = np.full((4, len(of_item)), np.nan)
         keys, first, of_key = np.unique(
             np.stack((of_item, singular), axis=1), axis=0, return_index=True, return_inverse=True
         )
         of_key = of_key.reshape(-1)
-        known = scored.forms.known()[lemmas.places].all(axis=1)
+        is_known = scored.forms.known()[lemmas.places].all(axis=1)
         order = np.argsort(of_key, kind="stable")
         for start in range(0, len(keys), CONTEXTS_AT_ONCE):
-            here = slice(start, min(start + CONTEXTS_AT_ONCE, len(keys)))
-            values = scored.forms.logprobs(keys[here, 0])
-            items = order[slice(*np.searchsorted(of_key[order], [here.start, here.stop]).tolist())]
+            chunk = slice(start, min(start + CONTEXTS_AT_ONCE, len(keys)))
+            values = scored.forms.logprobs(keys[chunk, 0])
+            items = order[slice(*np.searchsorted(of_key[order], [chunk.start, chunk.stop]).tolist())]
             row = of_key[items] - start
             better[items], worse[items] = values[row, right[items]], values[row, wrong[items]]
-            if known.any():
-                compared = RightAndWrong.of(values, lemmas.places[known], singular[first[here]])
+            if is_known.any():
+                compared = RightAndWrong.of(values, lemmas.places[is_known], singular[first[chunk]])
                 votes[items], mass[items] = equal_votes(compared)[row], weighted_votes(compared)[row]
-        better[unsaid], worse[unsaid], votes[unsaid], mass[unsaid] = (np.nan,) * 4
+        better[numberless], worse[numberless], votes[numberless], mass[numberless] = (np.nan,) * 4
         unknown = np.isnan(better) | np.isnan(worse)
         yield Decided(
             PUBLISHED, better, worse, better > worse, unknown,
             features=pa.table({
                 EW: pa.array(votes, from_pandas=True), MW: pa.array(mass, from_pandas=True),
-                N_LEMMAS: pa.array(np.full(len(of_item), int(known.sum())), pa.int64()),
+                N_LEMMAS: pa.array(np.full(len(of_item), int(is_known.sum())), pa.int64()),
             }),
             half_known=np.isnan(better) != np.isnan(worse),
         )  # fmt: skip

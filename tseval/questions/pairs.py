@@ -79,11 +79,11 @@ class Pairs(Question):
         for contrast in self.ordered:
             better, worse = rows[contrast.better], rows[contrast.worse]
             undecidable = scored.looks[better] == scored.looks[worse]
-            apart = scored.begin_apart(better, worse)
-            if score == "ending" and apart.any():  # matters only if an ending is a whole sentence
+            different_starts = scored.begin_apart(better, worse)
+            if score == "ending" and different_starts.any():  # matters only if an ending is a whole sentence
                 shorter = np.minimum(scored.words.lengths[better], scored.words.lengths[worse])
-                apart &= features[ENDING].to_numpy() >= shorter
-            undecidable |= apart
+                different_starts &= features[ENDING].to_numpy() >= shorter
+            undecidable |= different_starts
             half_known = scored.unknown_words.differ(better, worse) & ~undecidable
             if not scored.compares_half_known:
                 undecidable |= half_known

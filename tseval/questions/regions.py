@@ -89,8 +89,8 @@ class Regions(Question):
         if score == "regions":
             return None
         choices = score == "choices"
-        what = "has no choices between symbols" if choices else "has predictions that compare regions"
-        return f"{what}, so --score {score} is not possible.\n  Write --score regions."
+        reason = "has no choices between symbols" if choices else "has predictions that compare regions"
+        return f"{reason}, so --score {score} is not possible.\n  Write --score regions."
 
     def n_verdicts(self, n_items: int) -> int:
         """Count one verdict for each item and prediction."""
@@ -112,12 +112,12 @@ class Regions(Question):
         def surprisal(place: RegionPlace, condition: str, *other_conditions: str) -> NDArray[np.float64]:
             if other_conditions:
                 return _of_either(
-                    [(surprisal(place, each), rows[each]) for each in (condition, *other_conditions)]
+                    [(surprisal(place, label), rows[label]) for label in (condition, *other_conditions)]
                 )
             surprisals = self._surprisal(scored.words, rows[condition], condition, place)
             if scored.words.unfinished.any():
-                whole = self._compares_whole(scored.words, rows, place)
-                surprisals = np.where(whole, -scored.words.totals[rows[condition]], surprisals)
+                whole_sentences = self._compares_whole(scored.words, rows, place)
+                surprisals = np.where(whole_sentences, -scored.words.totals[rows[condition]], surprisals)
             return surprisals
 
         def scaled(place: RegionPlace, condition: str) -> NDArray[np.float64]:
@@ -143,20 +143,22 @@ class Regions(Question):
         conditions = {region.condition for region in regions_of(formula)}
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
-        nothing = partial(self._says_nothing, scored=scored, rows=rows)
-        undecidable |= self._unknown(formula, nothing, surprisal)
+        compares_nothing = partial(self._says_nothing, scored=scored, rows=rows)
+        undecidable |= self._unknown(formula, compares_nothing, surprisal)
         for first, second in chain.from_iterable(
             combinations(pair_list, 2) for pair_list in interactions_of(formula)
         ):
             undecidable |= scored.looks[rows[first]] == scored.looks[rows[second]]
-        apart = scored.begin_apart(*(rows[condition] for condition in conditions))
-        if apart.any():
-            undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
+        different_starts = scored.begin_apart(*(rows[condition] for condition in conditions))
+        if different_starts.any():
+            undecidable |= different_starts & np.any(
+                [self._begins(region) for region in regions_of(formula)], axis=0
+            )
         half_known = None
         if scored.unknown_words.of_rows:
 
             def says_nothing(node: Operation) -> NDArray[np.bool_]:
-                return nothing(node) | self.half_known(node, scored.unknown_words, rows)
+                return compares_nothing(node) | self.half_known(node, scored.unknown_words, rows)
 
             half_known = self._unknown(formula, says_nothing, surprisal) & ~undecidable
             if not scored.compares_half_known:
@@ -207,15 +209,16 @@ class Regions(Question):
                 for side in (comparison.left, comparison.right)
             )
             return _all_among(left, right) | _all_among(right, left)
-        seen = [(scored.looks[rows[region.condition]], *self.span(region)) for _, region in parts]
-        nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
-        for side in seen:
-            equal = ([a == b for a, b in zip(side, other_side, strict=True)] for other_side in seen)
-            same = [np.logical_and.reduce(parts_equal) for parts_equal in equal]
-            nothing &= (
-                np.sum([sign * is_same for (sign, _), is_same in zip(parts, same, strict=True)], axis=0) == 0
+        contents = [(scored.looks[rows[region.condition]], *self.span(region)) for _, region in parts]
+        result: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
+        for side in contents:
+            equal = ([a == b for a, b in zip(side, other_side, strict=True)] for other_side in contents)
+            matches = [np.logical_and.reduce(parts_equal) for parts_equal in equal]
+            result &= (
+                np.sum([sign * is_same for (sign, _), is_same in zip(parts, matches, strict=True)], axis=0)
+                == 0
             )
-        return nothing
+        return result
 
     def half_known(
         self, comparison: Operation, unknown: UnknownWords, rows: RowsByLabel
@@ -278,8 +281,8 @@ class Regions(Question):
         """Return the place of a region in its sentences: words before it and words in it, (items,) each."""
         of_items, place = self.regions_of(region.condition), region.place
         if place is None:
-            whole = np.array([sum(item_lengths) for item_lengths in of_items], dtype=np.int64)
-            return np.zeros_like(whole), whole
+            n_words = np.array([sum(item_lengths) for item_lengths in of_items], dtype=np.int64)
+            return np.zeros_like(n_words), n_words
         number = self.named[region.condition][place.name] if isinstance(place, Mark) else place
         before = np.array([sum(item_lengths[: number - 1]) for item_lengths in of_items], dtype=np.int64)
         length = np.array([item_lengths[number - 1] for item_lengths in of_items], dtype=np.int64)
@@ -318,7 +321,7 @@ class Regions(Question):
         """
         formulas = [parse(prediction.formula) for prediction in self.predictions]
         sides = [side for formula in formulas for side in (formula.left, formula.right)]
-        whole = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
+        is_whole = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
         regions = [region for side in sides for region in regions_of(side)]
         plain = all(isinstance(side, Region | Either) for side in sides)
         if (
@@ -327,7 +330,7 @@ class Regions(Question):
             or self.metric != "sum"
             or {region.place for region in regions} != {place}
         ):
-            return whole
+            return is_whole
         spans = {region.condition: self.span(region) for region in regions}
         sums = [words.sums_within(rows[label], *span) for label, span in spans.items()]
         for item in np.flatnonzero(np.isnan(sums).any(axis=0)).tolist():
@@ -336,8 +339,8 @@ class Regions(Question):
                 words_of_text = str(words.texts[int(rows[label][item])].as_py()).split()
                 at_end = starts[item] + lengths[item] == len(words_of_text)
                 before.add(tuple(words_of_text[: int(starts[item])]) if at_end else label)
-            whole[item] = len(before) == 1
-        return whole
+            is_whole[item] = len(before) == 1
+        return is_whole
 
     def _begins(self, region: Region) -> NDArray[np.bool_]:
         """Return the items in which a region has the first word of its sentence."""
@@ -370,8 +373,8 @@ class Regions(Question):
         if isinstance(node, Region):
             return self.span(node)[1]
         if isinstance(node, Either):
-            most: NDArray[np.int64] = np.max([self.span(region)[1] for region in node.regions], axis=0)
-            return most
+            longest: NDArray[np.int64] = np.max([self.span(region)[1] for region in node.regions], axis=0)
+            return longest
         if isinstance(node, float):
             return np.zeros((), dtype=np.int64)
         left, right = self._n_words(node.left), self._n_words(node.right)

@@ -78,8 +78,8 @@ class ScoredSentences:
         """Return the row of each sentence, -1 for a sentence that is too long, (sentences,)."""
         # Call this once for a whole suite: each call indexes all scored sentences again.
         rows = pc.index_in(sentences, value_set=self.table["sentence"])
-        known = pc.is_in(sentences.filter(rows.is_null()), value_set=self.too_long)
-        assert pc.all(known, min_count=0).as_py(), "a sentence of the suite was not scored"
+        is_too_long = pc.is_in(sentences.filter(rows.is_null()), value_set=self.too_long)
+        assert pc.all(is_too_long, min_count=0).as_py(), "a sentence of the suite was not scored"
         return rows.fill_null(-1).to_numpy().astype(np.int64)
 
     @cached_property
@@ -113,10 +113,10 @@ class ScoredSentences:
         if "unscored" not in self.table.column_names:
             return np.zeros(len(rows[0]), dtype=np.bool_)
         first, *others = (self.table["unscored"].to_numpy()[label] for label in rows)
-        apart = np.zeros(len(first), dtype=np.bool_)
+        differs = np.zeros(len(first), dtype=np.bool_)
         for other in others:
-            apart |= first != other
-        return apart
+            differs |= first != other
+        return differs
 
     @cached_property
     def words(self) -> WordScores:
