@@ -321,15 +321,15 @@ def of_rivals(draws: int, seed: int) -> Iterator[list[object]]:
 TABLES: Tables = {
     "designs": (
         of_designs,
-        ["design", "holds, lowest", "highest", "equal told apart", "width by oracle", "widest"],
+        ["design", "worst setting", "best", "false differences", "width", "widest"],
     ),
     "data": (
         of_data,
-        ["pairs without factors", "holds, lowest", "highest", "items independent, at best", "width"],
+        ["pairs without factors", "worst setting", "best", "items independent, at best", "width"],
     ),
     "near": (
         of_near_copies,
-        ["design", "turned: holds", "half-width", "lacking: holds", "half-width", "said equivalent"],
+        ["design", "turned: holds", "half-width", "missing: holds", "half-width", "equivalent"],
     ),
     "models": (of_models, ["equal models", "all rank sets hold"]),
     "seeds": (of_seeds, ["seeds", "spread, logits", "true accuracy", "interval holds", "width"]),

@@ -365,12 +365,12 @@ TABLES: Tables = {
         accuracies,
         ["population", "entries", "true accuracy", "Wilson", "one factor", "clustered", "width"],
     ),
-    "pairs": (pairs, ["population", "equal models", f"{MARGIN} apart", f"{MARGIN} apart, said equivalent"]),
+    "pairs": (pairs, ["population", "models equal", f"{MARGIN} apart", f"{MARGIN} apart, called equivalent"]),
     "rankings": (rankings, ["models", "all rank sets hold", "ranks in a set", "mean ranks hold"]),
     "seeds": (seeds, ["seeds", "spread of seeds, logits", "interval holds", "width"]),
     "seed-differences": (
         seed_differences,
-        ["seeds", "spread of seeds, logits", "equal: holds 0", f"{BETTER} logits apart: told", "width"],
+        ["seeds", "spread of seeds, logits", "equal: interval includes 0", f"{BETTER} logits apart: found", "width"],
     ),
     "seed-ranks": (
         seed_ranks,
