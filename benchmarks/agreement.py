@@ -54,7 +54,9 @@ RECIPE = (
               show_default=True, help="Folder of the tables of examples.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement"), show_default=True,
               help="Folder for checkpoints and runs.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of each architecture."
+)
 @click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
               help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
 @click.option("--model", "models", multiple=True, default=["bundled:lstm"], show_default=True,

@@ -29,16 +29,18 @@ PHRASES = ("prep_inanim",)  # the case for the test word by word
 WORDS = 5  # before the verb
 
 
-@click.command(help="Ask trained classifiers about constructed sentences, and draw what they answer.")
+@click.command(help="Test trained classifiers on constructed sentences, and draw their answers.")
 @click.option("--models", type=click.Path(path_type=Path), default=Path("runs/agreement-parsed/models"),
               show_default=True, help="Folder of the trained classifiers.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/constructed"), show_default=True,
               help="Folder for runs, figures and numbers.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Of each model.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of each model."
+)
 @click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
               help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
-@click.option("--sample", type=click.IntRange(min=1), help="Items of each case.  [default: all]")
-@click.option("--workers", type=click.IntRange(min=1), help="Scored at a time.  [default: one a core]")
+@click.option("--sample", type=click.IntRange(min=1), help="Random items of each case.  [default: all]")
+@click.option("--workers", type=click.IntRange(min=1), help="Parallel processes.  [default: one a core]")
 def main(
     models: Path, out: Path, seeds: int, archs: tuple[str, ...], sample: int | None, workers: int | None
 ) -> None:  # fmt: skip

@@ -32,18 +32,16 @@ VALID = 10  # one in ten items with few nouns is for validation
 HEADINGS = ("", "seen", "3 to 7 nouns", *(f"{k} attractors" if k == 0 else str(k) for k in range(8)))
 
 
-@click.command(help="Train classifiers on sentences with few nouns, ask about sentences with many.")
+@click.command(help="Train classifiers on sentences with few nouns, and test them on sentences with many.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/generalisation"),
               show_default=True, help="Folder for sentences, checkpoints and runs.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of each architecture."
+)
 @click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
               help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
-@click.option(
-    "--sample", type=click.IntRange(min=1), help="Items of each chain, drawn at random.  [default: all]"
-)
-@click.option(
-    "--figure", type=click.Path(path_type=Path), help="Where to draw Figure 4, seed 1 (.svg, .png)."
-)
+@click.option("--sample", type=click.IntRange(min=1), help="Random items of each chain.  [default: all]")
+@click.option("--figure", type=click.Path(path_type=Path), help="File for Figure 4, seed 1 (.svg, .png).")
 def main(out: Path, seeds: int, archs: tuple[str, ...], sample: int | None, figure: Path | None) -> None:
     """Train, score, and print."""
     out.mkdir(parents=True, exist_ok=True)

@@ -42,20 +42,24 @@ KINDS = ("natural", "hard")  # kinds of training data
 COLUMNS = ["asked", "architecture", "learnt_from", "attractors", "items", "seeds", "accuracy", "spread"]
 
 
-@click.command(help="Train number classifiers on sentences with attractors alone, and ask about all others.")
-@click.option("--learn", type=click.Path(path_type=Path), show_default=True, help="Table to learn from.",
+@click.command(
+    help="Train number classifiers only on sentences with attractors, and test them on all others."
+)
+@click.option("--learn", type=click.Path(path_type=Path), show_default=True, help="Training examples.",
               default=SHARED / "agreement_parsed/agreement_parsed.tsv.gz")  # fmt: skip
-@click.option("--ask", type=click.Path(path_type=Path), show_default=True, help="Gold table, all rows asked.",
+@click.option("--ask", type=click.Path(path_type=Path), show_default=True, help="Gold test examples.",
               default=SHARED / "agreement/agreement.tsv.gz")  # fmt: skip
 @click.option("--linzen", type=click.Path(path_type=Path), show_default=True, help="Linzen's sentences.",
               default=SHARED / "linzen_testset/subj_agr_filtered.text.gz")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement-hard"),
               show_default=True, help="Folder for tables, checkpoints and runs.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of each architecture."
+)
 @click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
               help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), help="Trainings at a time.  [default: one a core]")
-@click.option("--figure", type=click.Path(path_type=Path), help="Where to draw it (.svg, .png).")
+@click.option("--workers", type=click.IntRange(min=1), help="Parallel trainings.  [default: one a core]")
+@click.option("--figure", type=click.Path(path_type=Path), help="File for the figure (.svg, .png).")
 def main(
     learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, archs: tuple[str, ...], workers: int | None,
     figure: Path | None,

@@ -58,20 +58,22 @@ CURVES = ("lstm", "drnn", "srn")
 SIZE_COLUMNS = ["asked", "task", "model", "examples", "accuracy", "low", "high", "without_attractors"]
 
 
-@click.command(help="Table 1 of Bhatt et al. 2020 with examples from parsed text.")
-@click.option("--learn", type=click.Path(path_type=Path), show_default=True, help="Table to learn from.",
+@click.command(help="Repeat Table 1 of Bhatt et al. 2020 with examples from parsed text.")
+@click.option("--learn", type=click.Path(path_type=Path), show_default=True, help="Training examples.",
               default=SHARED / "agreement_parsed/agreement_parsed.tsv.gz")  # fmt: skip
 @click.option("--ask", type=click.Path(path_type=Path), default=SHARED / "agreement", show_default=True,
-              help="Folder of gold tables, all rows of which are asked.")  # fmt: skip
+              help="Folder of gold test examples.")  # fmt: skip
 @click.option("--linzen", type=click.Path(path_type=Path), show_default=True, help="Linzen's sentences.",
               default=SHARED / "linzen_testset/subj_agr_filtered.text.gz")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement-parsed"),
               show_default=True, help="Folder for checkpoints and runs.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Seeds of each architecture."
+)
 @click.option("--model", "models", type=click.Choice(list(MODELS)), multiple=True, default=list(MODELS),
               help="Model to train.  [default: all]; may be repeated")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), help="Trainings at a time.  [default: one a core]")
-@click.option("--figure", type=click.Path(path_type=Path), help="Where to draw the curve (.svg, .png).")
+@click.option("--workers", type=click.IntRange(min=1), help="Parallel trainings.  [default: one a core]")
+@click.option("--figure", type=click.Path(path_type=Path), help="File for the figure (.svg, .png).")
 def main(
     learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, models: tuple[str, ...], workers: int | None,
     figure: Path | None,

@@ -35,7 +35,7 @@ def measured(arguments: list[str]) -> tuple[float, float]:
 
 @click.command()
 @click.option("--model", default="bundled:lstm", show_default=True)
-@click.option("--model-args", default="", help="Of the run over all verbs.")
+@click.option("--model-args", default="", help="Model arguments for the run with all verbs.")
 @click.option("--sample", type=int, help="Items of each case (default: all).")
 @click.option("--turns", default=2, show_default=True)
 def main(model: str, model_args: str, sample: int | None, turns: int) -> None:

@@ -89,8 +89,12 @@ def measured(*arguments: object) -> tuple[float, float]:
 
 
 @click.command(help=__doc__.partition("\n")[0])
-@click.option("--run", type=click.Path(exists=True, path_type=Path), help="A run (default: make one).")
-@click.option("--suite", default="marvin_linzen", help="Suite of the run that is made.")
+@click.option(
+    "--run",
+    type=click.Path(exists=True, path_type=Path),
+    help="Run to submit (default: score the bundled model).",
+)
+@click.option("--suite", default="marvin_linzen", help="Suite of this run.")
 @click.option("--models", default=100, help="Number of entries.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Folder for the board (default: none).")
 def main(run: Path | None, suite: str, models: int, keep: Path | None) -> None:

@@ -95,7 +95,7 @@ def train(given, lines, tokenizer, callbacks, out):
 def main() -> None:
     """Train with and without the callback, and print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--text", type=Path, required=True, help="one sentence a line, perhaps .gz")
+    parser.add_argument("--text", type=Path, required=True, help="text with one sentence a line (may be .gz)")
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--steps", type=int, default=40)

@@ -50,14 +50,16 @@ _said = [-math.inf]
 @click.command()
 @click.option(
     "--size", type=click.IntRange(min=1), default=2, show_default=True,
-    help="Attacks of each kind; ten times as many of the kinds that are one short command.",
+    help="Attacks of each slow kind; ten times as many of each quick kind.",
 )  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="What the attacks are drawn from.")
-@click.option("--minutes", type=float, help="Stop after so many; all kinds are attacked in turns.")
-@click.option("--only", multiple=True, metavar="ATTACK", help="This kind of attack alone; may be repeated.")
-@click.option("--number", type=click.IntRange(min=0), help="This one of each kind alone.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the attacks.")
+@click.option("--minutes", type=float, help="Time limit; the kinds of attacks alternate.")
+@click.option(
+    "--only", multiple=True, metavar="ATTACK", help="Make only this kind of attack; may be repeated."
+)
+@click.option("--number", type=click.IntRange(min=0), help="Make only the attack with this number.")
 def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], number: int | None) -> None:
-    """Attack tseval, and print how much was survived."""
+    """Attack tseval at random, and print how many attacks it survived."""
     _import_everything()
     if unknown := sorted(set(only) - set(ATTACKS)):
         raise click.UsageError(f"there is no attack {unknown[0]!r}. Attacks: {', '.join(ATTACKS)}")

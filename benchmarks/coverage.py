@@ -370,7 +370,7 @@ TABLES: Tables = {
     "seeds": (seeds, ["seeds", "spread of seeds, logits", "interval holds", "width"]),
     "seed-differences": (
         seed_differences,
-        ["seeds", "spread of seeds, logits", "equal: interval includes 0", f"{BETTER} logits apart: found", "width"],
+        ["seeds", "spread of seeds, logits", "equal: includes 0", f"{BETTER} logits apart: found", "width"],
     ),
     "seed-ranks": (
         seed_ranks,
@@ -397,8 +397,13 @@ def command(tables: Tables, about: str) -> click.Command:
 
     @click.command(help=about)
     @click.option("--draws", type=click.IntRange(min=1), default=1_000, show_default=True)
-    @click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
-    @click.option("--only", type=click.Choice(list(tables)), multiple=True, help="Some of the tables.")
+    @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+    @click.option(
+        "--only",
+        type=click.Choice(list(tables)),
+        multiple=True,
+        help="Compute only this table; may be repeated.",
+    )
     def main(draws: int, seed: int, only: tuple[str, ...]) -> None:
         for name in only or tables:
             rows, headings = tables[name]
@@ -409,4 +414,4 @@ def command(tables: Tables, about: str) -> click.Command:
 
 
 if __name__ == "__main__":
-    command(TABLES, "Simulate how often intervals hold what they should.")()
+    command(TABLES, "Simulate how often intervals include the true value.")()

@@ -44,11 +44,13 @@ def draw(files: Sequence[Path], number: int, seed: int, strict: bool) -> list[di
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--number", default=200, help="How many pairs.")
+@click.option("--number", default=200, help="Number of pairs.")
 @click.option("--seed", default=1, help="Random seed.")
-@click.option("--strict/--lenient", default=True, help="As of tseval data pairs.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="File for the reader.")
-@click.option("--key", type=click.Path(path_type=Path), help="File that says what was changed.")
+@click.option("--strict/--lenient", default=True, help="Rules for pairs, as in tseval data pairs.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="File with the pairs to judge.")
+@click.option(
+    "--key", type=click.Path(path_type=Path), help="File with the changed words, for comparison afterwards."
+)
 def main(files: tuple[Path, ...], number: int, seed: int, strict: bool, out: Path, key: Path | None) -> None:
     """Write the two files."""
     rows = draw(files, number, seed, strict)

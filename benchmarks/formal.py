@@ -109,7 +109,9 @@ def million(n_symbols: int, seconds: float) -> float:
 
 
 @click.command()
-@click.option("--language", "specs", multiple=True, default=LANGUAGES, help="Which languages.")
+@click.option(
+    "--language", "specs", multiple=True, default=LANGUAGES, help="Formal language; may be repeated."
+)
 def main(specs: tuple[str, ...]) -> None:
     """Print the table."""
     rows = []

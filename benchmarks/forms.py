@@ -39,10 +39,10 @@ def small_model(folder: str, texts: list[str]) -> str:
 
 
 @click.command()
-@click.option("--model", "spec", help="Whose tokenizer to take; without it one is trained.")
+@click.option("--model", "spec", help="Model with the tokenizer to use (default: train one).")
 @click.option("--suite", "name", default="marvin_linzen", show_default=True)
 def main(spec: str | None, name: str) -> None:
-    """Print what the forms of a suite come to."""
+    """Print the effects of the forms of a suite's sentences."""
     suite = tseval.load_suite(name)
     assert suite.writing is not None
     sentences = sentences_of(suite)

@@ -580,8 +580,8 @@ WORK = {
 
 @click.command(help=__doc__)
 @click.option("--device", "name", default="auto", show_default=True)
-@click.option("--small", is_flag=True, help="Tiny models, for a rehearsal.")
-@click.option("--only", multiple=True, type=click.Choice(PARTS), help="These parts alone.")
+@click.option("--small", is_flag=True, help="Use tiny models, for a rehearsal.")
+@click.option("--only", multiple=True, type=click.Choice(PARTS), help="Run only this part; may be repeated.")
 @click.option("--out", default=Path("docs/gpu"), type=click.Path(path_type=Path), show_default=True)
 def main(name: str, small: bool, only: tuple[str, ...], out: Path) -> None:
     """Write the page."""

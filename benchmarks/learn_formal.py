@@ -176,10 +176,20 @@ def size_panel(table: pd.DataFrame) -> Panel:
 @click.option(
     "--budget", type=click.Choice(["tiny", "small", "cpu", "full"]), default="cpu", show_default=True
 )
-@click.option("--task", "tasks", type=click.Choice(list(TASKS)), multiple=True, help="Only this one.")
+@click.option(
+    "--task",
+    "tasks",
+    type=click.Choice(list(TASKS)),
+    multiple=True,
+    help="Run only this one; may be repeated.",
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/formal"), show_default=True)
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Of each kind.")
-@click.option("--workers", type=click.IntRange(min=1), help="Trained at once.  [default: what suits]")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Seeds of each network."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Parallel trainings.  [default: chosen by tseval]"
+)
 @click.option("--device", default="auto", show_default=True)
 def main(
     budget: str, tasks: tuple[str, ...], out: Path, seeds: int, workers: int | None, device: str

@@ -232,7 +232,7 @@ def _subject(sentence: Sentence, at: int, form: str | None) -> int:
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--what", default="number", type=click.Choice([*PHENOMENA]), help="The feature of the verbs.")
 @click.option("--unimorph", "tables", multiple=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--show", default=0, help="How many pairs of each kind to print.")
+@click.option("--show", default=0, help="Number of pairs of each kind to print.")
 def main(data: Path, files: tuple[Path, ...], what: str, tables: tuple[Path, ...], show: int) -> None:
     """Print the counts."""
     found = compare(data, files, what, tables)

@@ -79,7 +79,9 @@ def copy_syntaxgym(source: Path, out: Path) -> None:
 @click.command(help=__doc__.partition("\n")[0])
 @click.option("--blimp", type=click.Path(exists=True, path_type=Path), help="BLiMP's pairs, .jsonl.gz.")
 @click.option("--out", type=click.Path(path_type=Path), default=SUITES, help="Folder for the suites.")
-@click.option("--syntaxgym", type=click.Path(exists=True, path_type=Path), help="Folder of its .json files.")
+@click.option(
+    "--syntaxgym", type=click.Path(exists=True, path_type=Path), help="Folder with SyntaxGym's .json files."
+)
 def main(blimp: Path | None, syntaxgym: Path | None, out: Path) -> None:
     """Write what can be written."""
     for name, n_items in DRAWN.items():

@@ -74,7 +74,7 @@ def in_the_dark() -> str:
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default=FIGURE, help="File to draw it into, .svg."
+    "-o", "--out", type=click.Path(path_type=Path), default=FIGURE, help="File for the figure (.svg)."
 )
 def main(out: Path) -> None:
     """Draw it."""

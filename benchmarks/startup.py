@@ -90,10 +90,10 @@ def profile(command: list[str], shown: int = 25) -> None:
 
 @click.command()
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option("--only", multiple=True, help="One of the commands; all of them where none is named.")
-@click.option("--profile", "profiled", help="Print which packages the imports of one command spend time in.")
+@click.option("--only", multiple=True, help="Measure only this command; may be repeated.  [default: all]")
+@click.option("--profile", "profiled", help="Print how long the imports of one command take, by package.")
 def main(rounds: int, only: tuple[str, ...], profiled: str | None) -> None:
-    """Print CPU seconds of whole processes, and how many times those of `import torch`."""
+    """Measure the CPU seconds of whole commands, and divide them by those of `import torch`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         known = commands(folder / "model", folder / "run")

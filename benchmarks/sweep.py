@@ -135,7 +135,9 @@ def status_of_many(folder: Path) -> Measured:
 @click.command()
 @click.option("--models", type=click.IntRange(min=SINGLE), default=10, show_default=True)
 @click.option("--hidden", type=click.IntRange(min=1), default=200, show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), default=4000, show_default=True, help="Items of a case.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=4000, show_default=True, help="Items of each case."
+)
 def main(models: int, hidden: int, limit: int) -> None:
     """Measure a sweep of small models."""
     cores = os.cpu_count() or 1

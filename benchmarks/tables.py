@@ -68,13 +68,18 @@ def measured(*arguments: object) -> tuple[float, float]:
 
 
 @click.command()
-@click.option("--run", "given", type=click.Path(path_type=Path), help="A full run; without it one is made.")
-@click.option("--sample", type=click.IntRange(min=1), help="Items of each case of that run.  [default: all]")
+@click.option(
+    "--run",
+    "given",
+    type=click.Path(path_type=Path),
+    help="Full run to use (default: score the bundled model).",
+)
+@click.option("--sample", type=click.IntRange(min=1), help="Items of each case in this run.  [default: all]")
 @click.option("--board", type=click.Path(exists=True, path_type=Path), default=ZOO, help="Board to check.")
 @click.option("--models", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(given: Path | None, sample: int | None, board: Path, models: int, rounds: int) -> None:
-    """Print what these commands take, the best of some rounds."""
+    """Measure commands that print tables, and print the best time of some rounds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = given or folder / "lstm"

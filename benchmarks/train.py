@@ -273,7 +273,12 @@ class Before:
 @click.option("--vocabulary", default=10_797, show_default=True)
 @click.option("--embedding", default=200, show_default=True)
 @click.option("--hidden", default=650, show_default=True)
-@click.option("--urn-hidden", default=32, show_default=True, help="Its cost grows with the third power.")
+@click.option(
+    "--urn-hidden",
+    default=32,
+    show_default=True,
+    help="Units of the URN; its time grows with the third power.",
+)
 @click.option("--layers", default=2, show_default=True)
 @click.option("--batch", default=128, show_default=True)
 @click.option("--window", default=35, show_default=True)
@@ -282,7 +287,13 @@ class Before:
 @click.option("--device", default="cpu", show_default=True)
 @click.option("--threads", default=1, show_default=True)
 @click.option("--compile", "compiled", is_flag=True, help="Compile the loops of tseval's cells.")
-@click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True, help="Only this one.")
+@click.option(
+    "--arch",
+    "archs",
+    type=click.Choice(list(CELLS)),
+    multiple=True,
+    help="Run only this one; may be repeated.",
+)
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--before", "checkout", metavar="DIR", help="Another checkout of tseval to measure as well.")
 @click.option("--only-steps", is_flag=True, help="Print the speeds of tseval's cells as JSON, no table.")

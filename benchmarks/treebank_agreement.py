@@ -38,7 +38,7 @@ def cells(verdicts: pd.DataFrame, feature: str, starts: list[int]) -> pd.DataFra
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.argument("runs", nargs=-1, required=True, metavar="NAME=RUN...")
-@click.option("--figure", type=click.Path(path_type=Path), multiple=True, help="Where to draw it.")
+@click.option("--figure", type=click.Path(path_type=Path), multiple=True, help="File for the figure.")
 def main(runs: tuple[str, ...], figure: tuple[Path, ...]) -> None:
     """Print the cells, and draw them."""
     opened = {name: read_run(Path(place)).verdicts for name, _, place in (one.partition("=") for one in runs)}

@@ -182,9 +182,9 @@ def main() -> None:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--checkout", type=click.Path(exists=True, path_type=Path), default=HERE)
 @click.option(
-    "--old", type=click.Path(exists=True, path_type=Path), help="A record, whose runs are read again."
+    "--old", type=click.Path(exists=True, path_type=Path), help="Earlier record whose runs are used again."
 )
-@click.option("--only", multiple=True, metavar="OUTPUT", help="Record this output alone; may be repeated.")
+@click.option("--only", multiple=True, metavar="OUTPUT", help="Record only this output; may be repeated.")
 def record(out: Path, checkout: Path, old: Path | None, only: tuple[str, ...]) -> None:
     """Record what a checkout prints and writes into OUT."""
     out.mkdir()

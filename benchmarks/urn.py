@@ -73,7 +73,10 @@ def measure(cell: URN, embedding: nn.Embedding, words: Tensor, repeats: int) -> 
 
 @click.command()
 @click.option(
-    "--symbols", default=12, show_default=True, help="Of the alphabet; 5 pairs of brackets have 12."
+    "--symbols",
+    default=12,
+    show_default=True,
+    help="Size of the alphabet; 5 pairs of brackets need 12 symbols.",
 )
 @click.option("--batch", default=512, show_default=True)
 @click.option("--length", default=21, show_default=True)
