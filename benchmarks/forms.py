@@ -42,7 +42,7 @@ def small_model(folder: str, texts: list[str]) -> str:
 @click.option("--model", "spec", help="Model with the tokenizer to use (default: train one).")
 @click.option("--suite", "name", default="marvin_linzen", show_default=True)
 def main(spec: str | None, name: str) -> None:
-    """Print the effects of the forms of a suite's sentences."""
+    """Print how many prefixes the sentences of a suite share in both forms."""
     suite = tseval.load_suite(name)
     assert suite.writing is not None
     sentences = sentences_of(suite)
