@@ -37,16 +37,16 @@ def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
         A row for every n up to the largest and every k from 0 to n, also if it has no items. The columns
         are those of `count_clustered`. Items without these numbers are left out.
     """
-    known = _known(verdicts)
-    cells = [(n, k) for n in range(int(known[N].max()) + 1) for k in range(n + 1)]
-    return _count(known, [N, ATTRACTORS], cells)
+    with_counts = _known(verdicts)
+    cells = [(n, k) for n in range(int(with_counts[N].max()) + 1) for k in range(n + 1)]
+    return _count(with_counts, [N, ATTRACTORS], cells)
 
 
 def by_non_attractors(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Count verdicts for every number of intervening nouns that are no attractors, up to the largest."""
-    known = _known(verdicts)
-    known = known.assign(**{OTHERS: known[N] - known[ATTRACTORS]})
-    return _count(known, [OTHERS], [(n,) for n in range(int(known[OTHERS].max()) + 1)])
+    with_counts = _known(verdicts)
+    with_counts = with_counts.assign(**{OTHERS: with_counts[N] - with_counts[ATTRACTORS]})
+    return _count(with_counts, [OTHERS], [(n,) for n in range(int(with_counts[OTHERS].max()) + 1)])
 
 
 def _known(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -73,10 +73,10 @@ def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
     require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
     if not (lengths == words).any():
-        known = ", ".join(map(str, sorted(lengths.unique())))
+        choices = ", ".join(map(str, sorted(lengths.unique())))
         raise SuiteError(
             f"no item has {words} words before the verb.\n"
-            f"  Choose a number of words that items have: {known}."
+            f"  Choose a number of words that items have: {choices}."
         )
     return verdicts[lengths == words]
 
@@ -147,10 +147,10 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
 
 def _marked(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Mark the examples that the other table has: the verb, the verb with this number, and all fields."""
-    both = own.merge(others, on=VERB, how="left", suffixes=("", "_there"))
-    same = {name: (both[name] == both[f"{name}_there"]).to_numpy() for name in EQUAL}
-    verb = both["number_there"].notna().to_numpy()
-    return own.assign(verb=verb, same_number=same["number"], equal=np.all([*same.values()], axis=0))
+    merged = own.merge(others, on=VERB, how="left", suffixes=("", "_there"))
+    is_same = {name: (merged[name] == merged[f"{name}_there"]).to_numpy() for name in EQUAL}
+    verb = merged["number_there"].notna().to_numpy()
+    return own.assign(verb=verb, same_number=is_same["number"], equal=np.all([*is_same.values()], axis=0))
 
 
 def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | None]:
@@ -162,20 +162,20 @@ def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | No
         "n_same_number": int(gold["same_number"].sum()),
         "n_equal": int(gold["equal"].sum()),
     }
-    for what in ("verb", "equal"):
-        precision, recall = _share(parsed, what), _share(gold, what)
+    for name in ("verb", "equal"):
+        precision, recall = _share(parsed, name), _share(gold, name)
         for measure, values in (("precision", precision), ("recall", recall)):
             for end, value in zip(("", "_low", "_high"), values, strict=True):
-                row[f"{measure}_{what}{end}"] = value
-        row[f"f1_{what}"] = _harmonic(precision[0], recall[0])
+                row[f"{measure}_{name}{end}"] = value
+        row[f"f1_{name}"] = _harmonic(precision[0], recall[0])
     return row
 
 
 def _share(examples: pd.DataFrame, what: str) -> tuple[float | None, float | None, float | None]:
     """Return the share of examples marked `what`, and its interval, clustered by sentence."""
     design = Design.of(Factors.of(examples[["sentence"]]))
-    found = estimate(examples[what].to_numpy(bool), np.ones(len(examples), bool), design)
-    return (None, None, None) if found is None else (found.value, found.low, found.high)
+    share = estimate(examples[what].to_numpy(bool), np.ones(len(examples), bool), design)
+    return (None, None, None) if share is None else (share.value, share.low, share.high)
 
 
 def _harmonic(precision: float | None, recall: float | None) -> float | None:
@@ -229,20 +229,20 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     require_features(verdicts, (measure.feature,))
     rows = count_clustered(verdicts, [measure.feature]).reset_index()
     rows = rows.sort_values(measure.feature, ignore_index=True)
-    found = rows[[measure.feature, "n_items"]].assign(
+    table = rows[[measure.feature, "n_items"]].assign(
         n_wrong=rows["n_items"] - rows["n_correct"], value=rows["accuracy"]
     )
-    found = found.join(rows[[*ESTIMATED[1:]]])
+    table = table.join(rows[[*ESTIMATED[1:]]])
     if measure.quantity == "accuracy":
-        return found
-    return found.assign(value=found["n_wrong"] / found["n_items"], low=1 - rows["high"], high=1 - rows["low"])
+        return table
+    return table.assign(value=table["n_wrong"] / table["n_items"], low=1 - rows["high"], high=1 - rows["low"])
 
 
 def by_feature_of_seeds(seeds: Sequence[pd.DataFrame], measure: Measure) -> pd.DataFrame:
     """Break down the mean over seeds by the feature of the paper; intervals cover other seeds too."""
     require_features(seeds[0], (measure.feature,))
-    found = seed_means({"": seeds}, (measure.feature,))
-    rows = found.rows[[measure.feature]].join(found.of_rows[""]).rename(columns={"accuracy": "value"})
+    means = seed_means({"": seeds}, (measure.feature,))
+    rows = means.rows[[measure.feature]].join(means.of_rows[""]).rename(columns={"accuracy": "value"})
     rows = rows.sort_values(measure.feature, ignore_index=True)
     if measure.quantity == "accuracy":
         return rows
@@ -269,12 +269,12 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
     if measure.summary == "largest":
         return None
     correct, decidable = marks(verdicts)
-    each = np.unique(verdicts[measure.feature].to_numpy(), return_inverse=True)[1]
-    rows = each if measure.summary == "mean" else None
-    found = estimate(correct, decidable, Design.of(Factors.of_verdicts(verdicts), rows))
-    if found is None:
+    groups = np.unique(verdicts[measure.feature].to_numpy(), return_inverse=True)[1]
+    rows = groups if measure.summary == "mean" else None
+    result = estimate(correct, decidable, Design.of(Factors.of_verdicts(verdicts), rows))
+    if result is None:
         return None
-    return (found.low, found.high) if measure.quantity == "accuracy" else (1 - found.high, 1 - found.low)
+    return (result.low, result.high) if measure.quantity == "accuracy" else (1 - result.high, 1 - result.low)
 
 
 def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -287,9 +287,9 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")
     confidence, factors = expit(gaps), Factors.of_verdicts(decided)
     case, position = decided["case"].to_numpy(), decided[POSITION].to_numpy("int64")
-    found = []
+    averages = []
     for name, place in zip(rows["case"], rows[POSITION], strict=True):
-        own = (case == name) & (position == place)
-        found.append(average(confidence[own], Design.of(factors.take(own))))
-    told = in_columns(found, ("low", "high", "se", "clusters", "fixed"), rows.index)
-    return rows.join(told.assign(low=told["low"].clip(lower=0.0), high=told["high"].clip(upper=1.0)))
+        is_of_row = (case == name) & (position == place)
+        averages.append(average(confidence[is_of_row], Design.of(factors.take(is_of_row))))
+    columns = in_columns(averages, ("low", "high", "se", "clusters", "fixed"), rows.index)
+    return rows.join(columns.assign(low=columns["low"].clip(lower=0.0), high=columns["high"].clip(upper=1.0)))

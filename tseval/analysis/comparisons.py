@@ -96,8 +96,8 @@ def trajectory(verdicts: Mapping[int, pd.DataFrame], by: Sequence[str] = ()) -> 
         estimates = estimate_means([answers], [places for _, places in sets])
         of_rows[moment] = counts[[*COUNTS, *ESTIMATED]]
         of_means[moment] = estimate_columns(
-            one if counts["accuracy"][places].notna().all() else None
-            for (one,), (_, places) in zip(estimates, sets, strict=True)
+            interval if counts["accuracy"][places].notna().all() else None
+            for (interval,), (_, places) in zip(estimates, sets, strict=True)
         )
     return RowsAndMeans(rows, of_rows, heads_of(sets), of_means)
 
@@ -111,20 +111,20 @@ def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
     Statistics.
     """
     p = [_p_of(line, chance) for line in moments.values()]
-    corrected = iter(holm([one for one in p if one is not None]))
-    p_holm = [None if one is None else next(corrected) for one in p]
-    above = [
-        one is not None and one < error_rate() and line["accuracy"] > chance
-        for one, line in zip(p_holm, moments.values(), strict=True)
+    corrected = iter(holm([value for value in p if value is not None]))
+    p_holm = [None if value is None else next(corrected) for value in p]
+    are_above = [
+        value is not None and value < error_rate() and line["accuracy"] > chance
+        for value, line in zip(p_holm, moments.values(), strict=True)
     ]
     steps = list(moments)
-    last_not = max((place for place, is_above in enumerate(above) if not is_above), default=-1)
+    last_not_above = max((place for place, is_above in enumerate(are_above) if not is_above), default=-1)
     return Emergence(
         p=tuple(p),
         p_holm=tuple(p_holm),
-        above=tuple(above),
-        first=next((step for step, is_above in zip(steps, above, strict=True) if is_above), None),
-        settled=steps[last_not + 1] if last_not + 1 < len(steps) else None,
+        above=tuple(are_above),
+        first=next((step for step, is_above in zip(steps, are_above, strict=True) if is_above), None),
+        settled=steps[last_not_above + 1] if last_not_above + 1 < len(steps) else None,
     )
 
 
@@ -149,16 +149,16 @@ def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFram
     All runs have the same items, so a factor of one run holds for all. A run may lack a factor if it is
     old, or if `--cluster` named other factors. Contexts belong to a run, so they are not shared.
     """
-    known: dict[tuple[str, int], pd.Series] = {}
+    columns: dict[tuple[str, int], pd.Series] = {}
     for frame in verdicts.values():
         for name in frame.columns[frame.columns.str.endswith(ENTRY)]:
             if name != f"{CONTEXT}{ENTRY}":
-                known.setdefault((name, len(frame)), frame[name])
+                columns.setdefault((name, len(frame)), frame[name])
     return {
         model: frame.assign(
             **{
                 name: column.array
-                for (name, n_items), column in known.items()
+                for (name, n_items), column in columns.items()
                 if n_items == len(frame) and name not in frame.columns
             }
         )
@@ -176,8 +176,8 @@ def marks(verdicts: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
 def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return what each seed gets right, (items, seeds), and which items all of them can decide, (items,)."""
     marked = [marks(verdicts) for verdicts in seeds]
-    correct = np.stack([one for one, _ in marked], axis=1)
-    return correct, np.logical_and.reduce([known for _, known in marked])
+    correct = np.stack([seed_correct for seed_correct, _ in marked], axis=1)
+    return correct, np.logical_and.reduce([decidable for _, decidable in marked])
 
 
 def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -191,8 +191,8 @@ def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     groups = verdicts.groupby([*by], sort=False, dropna=False, observed=True)
     counts = count_groups(groups)
     designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
-    found = (estimate(correct[items], decidable[items], design) for items, design in designs)
-    return counts.join(estimate_columns(found, counts.index))
+    estimates = (estimate(correct[items], decidable[items], design) for items, design in designs)
+    return counts.join(estimate_columns(estimates, counts.index))
 
 
 def paired_differences(
@@ -206,19 +206,21 @@ def paired_differences(
     such items.
     """
     # Most models can decide the same items, so pairs with the same items are computed together.
-    alike: dict[bytes, list[tuple[str, str]]] = {}
-    for one, other in pairs:
-        alike.setdefault((marked[one][1] & marked[other][1]).tobytes(), []).append((one, other))
-    found: dict[tuple[str, str], Difference] = {}
-    for both, own in alike.items():
-        decidable = np.frombuffer(both, bool)
+    pairs_by_items: dict[bytes, list[tuple[str, str]]] = {}
+    for first, second in pairs:
+        pairs_by_items.setdefault((marked[first][1] & marked[second][1]).tobytes(), []).append(
+            (first, second)
+        )
+    results: dict[tuple[str, str], Difference] = {}
+    for decidable_bytes, pairs_of_items in pairs_by_items.items():
+        decidable = np.frombuffer(decidable_bytes, bool)
         if decidable.any():
-            named = {name for pair in own for name in pair}
-            names = [name for name in marked if name in named]
+            needed = {name for pair in pairs_of_items for name in pair}
+            names = [name for name in marked if name in needed]
             correct = [marked[name][0][decidable].reshape(decidable.sum(), -1) for name in names]
-            of_pairs = differences_of_seeds(correct, design.among(decidable))
-            found |= dict(zip(combinations(names, 2), of_pairs, strict=True))
-    return [found.get(pair) for pair in pairs]
+            computed = differences_of_seeds(correct, design.among(decidable))
+            results |= dict(zip(combinations(names, 2), computed, strict=True))
+    return [results.get(pair) for pair in pairs]
 
 
 def differences(
@@ -236,15 +238,17 @@ def differences(
         For each pair, one difference for each set; None if a row of the set has no item that both can decide.
     """
     factors, row_of, sets = rows
-    found: dict[tuple[str, str], list[Difference | None]] = {pair: [] for pair in pairs}
-    for own in sets:
-        chosen = np.isin(row_of, own)
-        within = {name: (correct[chosen], known[chosen]) for name, (correct, known) in models.items()}
-        design = Design.of(factors.take(chosen), row_of[chosen])
-        for pair, one in zip(pairs, paired_differences(within, pairs, design), strict=True):
-            lacks_a_row = len(own) > 1 and any(found[pair][row] is None for row in own)
-            found[pair].append(None if lacks_a_row else one)
-    return found
+    results: dict[tuple[str, str], list[Difference | None]] = {pair: [] for pair in pairs}
+    for places in sets:
+        is_in_set = np.isin(row_of, places)
+        marked = {
+            name: (correct[is_in_set], decidable[is_in_set]) for name, (correct, decidable) in models.items()
+        }
+        design = Design.of(factors.take(is_in_set), row_of[is_in_set])
+        for pair, difference in zip(pairs, paired_differences(marked, pairs, design), strict=True):
+            lacks_a_row = len(places) > 1 and any(results[pair][row] is None for row in places)
+            results[pair].append(None if lacks_a_row else difference)
+    return results
 
 
 # The smallest difference of accuracies that matters, unless a user names another one.
@@ -275,16 +279,16 @@ def pairwise(
         tables += [
             (value, (first[by] == value).fillna(False)) for value in sorted(first[by].dropna().unique())
         ]
-    found = [
+    results = [
         _table(
-            {name: [frame[chosen.to_numpy(bool)] for frame in frames] for name, frames in seeds.items()},
+            {name: [frame[is_in_table.to_numpy(bool)] for frame in frames] for name, frames in seeds.items()},
             margin,
         )
-        for _, chosen in tables
+        for _, is_in_table in tables
     ]
-    frame = pd.concat(found, ignore_index=True)
+    frame = pd.concat(results, ignore_index=True)
     # The first table has no value. With None in a numeric column, pandas would make whole numbers floats.
-    values = [value for (value, _), own in zip(tables, found, strict=True) for _ in range(len(own))]
+    values = [value for (value, _), rows in zip(tables, results, strict=True) for _ in range(len(rows))]
     frame.insert(0, by or "all", pd.Series(values, dtype=object))
     return frame
 
@@ -294,15 +298,15 @@ def _table(seeds: Mapping[str, Sequence[pd.DataFrame]], margin: float) -> pd.Dat
     marked = {name: marks(frames[0]) if single else marks_of_seeds(frames) for name, frames in seeds.items()}
     pairs = list(combinations(marked, 2))
     factors = Factors.of_paired([frame for frames in seeds.values() for frame in frames])
-    found = differences(marked, (factors, np.zeros(len(factors.codes), np.int64), [[0]]), pairs)
+    results = differences(marked, (factors, np.zeros(len(factors.codes), np.int64), [[0]]), pairs)
     frame = pd.DataFrame(pairs, columns=["first", "second"])
-    told = compared([one for (one,) in found.values()], margin)
+    columns = compared([first for (first,) in results.values()], margin)
     if not single:
-        n_items = [int((marked[one][1] & marked[other][1]).sum()) for one, other in pairs]
-        return frame.assign(n_items=n_items).join(told)
-    frame = frame.join(pd.DataFrame([_count(marked[one], marked[other]) for one, other in pairs]))
-    frame = frame.join(told)
-    tested = [mcnemar(*both) for both in zip(frame["only_first"], frame["only_second"], strict=True)]
+        n_items = [int((marked[first][1] & marked[second][1]).sum()) for first, second in pairs]
+        return frame.assign(n_items=n_items).join(columns)
+    frame = frame.join(pd.DataFrame([_count(marked[first], marked[second]) for first, second in pairs]))
+    frame = frame.join(columns)
+    tested = [mcnemar(*counts) for counts in zip(frame["only_first"], frame["only_second"], strict=True)]
     return frame.assign(p_mcnemar=tested, p_mcnemar_holm=holm(tested))[[*PAIR_COLUMNS]]
 
 
@@ -313,23 +317,23 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     `p_holm` is its corrected value. `p_beyond` tests for a difference of the margin or more, corrected.
     `outcome` is a word about the first model. All are missing if a pair has no difference.
     """
-    told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
-    known = [place for place, one in enumerate(found) if one is not None]
-    words = judge_differences([one for one in found if one is not None], margin)
+    columns = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
+    places = [place for place, pair in enumerate(found) if pair is not None]
+    words = judge_differences([pair for pair in found if pair is not None], margin)
     names = ["p_holm", "p_beyond", "margin", "outcome"]
     corrected = pd.DataFrame(
-        [(one.p_holm, one.p_beyond, margin, one.word) for one in words], known, names
+        [(pair.p_holm, pair.p_beyond, margin, pair.word) for pair in words], places, names
     ).astype(dict.fromkeys(names[:3], "float64"))
-    told = told.rename(columns={"value": "difference"}).join(corrected)
-    return told[[*COMPARED]]
+    columns = columns.rename(columns={"value": "difference"}).join(corrected)
+    return columns[[*COMPARED]]
 
 
 def _count(first: Marks, second: Marks) -> dict[str, int]:
     """Count the items that both models, one alone or neither gets right, among those that both can decide."""
     decidable = first[1] & second[1]
-    one, other = first[0][decidable], second[0][decidable]
-    cells = dict(zip(_COUNTED, (one & other, one & ~other, ~one & other, ~one & ~other), strict=True))
-    return {"n_items": len(one), **{name: int(cell.sum()) for name, cell in cells.items()}}
+    a, b = first[0][decidable], second[0][decidable]
+    cells = dict(zip(_COUNTED, (a & b, a & ~b, ~a & b, ~a & ~b), strict=True))
+    return {"n_items": len(a), **{name: int(cell.sum()) for name, cell in cells.items()}}
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -369,19 +373,19 @@ def against(
     # A difference is first minus second, so the others come before the reference.
     marked = {name: marks_of_seeds(groups[name]) for name in (*others, reference)}
     sets = list(row_sets(keys))
-    over = [*([row] for row in range(len(keys))), *(rows for _, rows in sets)]
+    row_numbers = [*([row] for row in range(len(keys))), *(rows for _, rows in sets)]
     pairs = [(name, reference) for name in others]
     factors = Factors.of_paired([first, *(frame for name in others for frame in groups[name])])
-    of_pairs = differences(marked, (factors, row_of, over), pairs)
-    found = {name: of_pairs[name, reference] for name in others}
+    of_pairs = differences(marked, (factors, row_of, row_numbers), pairs)
+    by_group = {name: of_pairs[name, reference] for name in others}
     levels = _accuracies(*marked[reference], row_of)
-    of_sets = np.array([[own[rows].mean() for own in levels.T] for _, rows in sets])
-    known = "accuracy", "spread"
+    of_sets = np.array([[values[rows].mean() for values in levels.T] for _, rows in sets])
+    names = "accuracy", "spread"
     return Against(
-        keys.assign(**dict(zip(known, over_seeds(levels), strict=True))),
-        _tell({name: own[: len(keys)] for name, own in found.items()}, margin),
-        heads_of(sets).assign(**dict(zip(known, over_seeds(of_sets), strict=True))),
-        _tell({name: own[len(keys) :] for name, own in found.items()}, margin),
+        keys.assign(**dict(zip(names, over_seeds(levels), strict=True))),
+        _tell({name: values[: len(keys)] for name, values in by_group.items()}, margin),
+        heads_of(sets).assign(**dict(zip(names, over_seeds(of_sets), strict=True))),
+        _tell({name: values[len(keys) :] for name, values in by_group.items()}, margin),
         reference,
     )
 
@@ -392,19 +396,19 @@ def _accuracies(
     """Return the accuracy of each seed on each row, (rows, seeds), NaN if nothing is decidable."""
     n_rows = int(row_of.max()) + 1
     n_items = np.bincount(row_of[decidable], minlength=n_rows)[:, None]
-    right = [np.bincount(row_of[decidable], own[decidable], n_rows) for own in correct.T]
+    right = [np.bincount(row_of[decidable], column[decidable], n_rows) for column in correct.T]
     accuracies: NDArray[np.float64] = np.full((n_rows, len(right)), np.nan)
     return np.divide(np.stack(right, axis=1), n_items, out=accuracies, where=n_items > 0)
 
 
 def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:
     """Tabulate differences, a frame for each model; all of them are one family of tests."""
-    flat = [one for own in found.values() for one in own]
-    told = compared(flat, margin)
-    told.insert(0, "n_items", [0 if one is None else one.n_items for one in flat])
+    flat = [difference for values in found.values() for difference in values]
+    table = compared(flat, margin)
+    table.insert(0, "n_items", [0 if difference is None else difference.n_items for difference in flat])
     size = len(flat) // len(found)
     return {
-        name: told.iloc[place * size : (place + 1) * size].reset_index(drop=True)
+        name: table.iloc[place * size : (place + 1) * size].reset_index(drop=True)
         for place, name in enumerate(found)
     }
 
@@ -432,29 +436,29 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
     first = next(iter(groups.values()))[0]
     rows, row_of = row_places(first, by)
     sets = list(row_sets(rows))
-    of_rows, of_means, of_all = {}, {}, []
+    of_rows, of_means, all_correct = {}, {}, []
     for name, seeds in groups.items():
         factors = Factors.of_paired(seeds)
         correct, decidable = marks_of_seeds(seeds)
-        found: list[Average | None] = []
+        means: list[Average | None] = []
         for places in (*([row] for row in range(len(rows))), *(places for _, places in sets)):
-            own = np.isin(row_of, places) & decidable
+            is_of_rows = np.isin(row_of, places) & decidable
             mean = None
-            if len(np.unique(row_of[own])) == len(places):
-                design = Design.of(factors.take(own), row_of[own])
-                several, all_of_them = len(seeds) > 1, np.ones(own.sum(), bool)
+            if len(np.unique(row_of[is_of_rows])) == len(places):
+                design = Design.of(factors.take(is_of_rows), row_of[is_of_rows])
+                has_seeds, all_decidable = len(seeds) > 1, np.ones(is_of_rows.sum(), bool)
                 mean = (
-                    mean_of_seeds(correct[own], design)
-                    if several
-                    else estimate(correct[own, 0], all_of_them, design)
+                    mean_of_seeds(correct[is_of_rows], design)
+                    if has_seeds
+                    else estimate(correct[is_of_rows, 0], all_decidable, design)
                 )
-            found.append(mean)
-        frame = in_columns(found, ("value", *SEED_COLUMNS[3:])).rename(columns={"value": "accuracy"})
+            means.append(mean)
+        frame = in_columns(means, ("value", *SEED_COLUMNS[3:])).rename(columns={"value": "accuracy"})
         frame.insert(0, "n_seeds", len(seeds))
-        frame.insert(1, "n_items", [None if one is None else one.n_items for one in found])
+        frame.insert(1, "n_items", [None if average is None else average.n_items for average in means])
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
-        of_all.append(correct)
+        all_correct.append(correct)
     all_factors = Factors.of_paired([frame for seeds in groups.values() for frame in seeds])
-    ranks = ranks_of_seeds(of_all, Design.of(all_factors, row_of)) if len(groups) > 1 else None
+    ranks = ranks_of_seeds(all_correct, Design.of(all_factors, row_of)) if len(groups) > 1 else None
     return SeedTable(rows, of_rows, heads_of(sets), of_means, ranks)

@@ -30,11 +30,11 @@ class Correctness:
 
     def sharing(self, other: Correctness) -> Correctness:
         """Use the rows and entries of another model if they are equal: they are stored and grouped once."""
-        same = self.factors.names == other.factors.names and all(
-            np.array_equal(own, others)
-            for own, others in ((self.rows, other.rows), (self.factors.codes, other.factors.codes))
+        is_same = self.factors.names == other.factors.names and all(
+            np.array_equal(first, second)
+            for first, second in ((self.rows, other.rows), (self.factors.codes, other.factors.codes))
         )
-        return replace(self, rows=other.rows, factors=other.factors) if same else self
+        return replace(self, rows=other.rows, factors=other.factors) if is_same else self
 
 
 def estimate_means(
@@ -47,7 +47,7 @@ def estimate_means(
     """
 
     def estimate_over(rows: Sequence[int]) -> list[Estimate | None]:
-        return _estimate_on(models, lambda one: np.isin(one.rows, rows), by_row=True)
+        return _estimate_on(models, lambda answers: np.isin(answers.rows, rows), by_row=True)
 
     return [tuple(estimate_over(rows)) for rows in sets]
 
@@ -65,31 +65,31 @@ def _estimate_on(
 ) -> list[Estimate | None]:
     """Estimate models on some of their items; models that share their entries are estimated together."""
     grouped_alike: dict[int, list[int]] = {}
-    for place, one in enumerate(models):
-        grouped_alike.setdefault(id(one.factors), []).append(place)
-    found: dict[int, Estimate | None] = {}
+    for place, model in enumerate(models):
+        grouped_alike.setdefault(id(model.factors), []).append(place)
+    estimates: dict[int, Estimate | None] = {}
     for places in grouped_alike.values():
         first = models[places[0]]
         items = items_of(first)
         design = Design.of(first.factors.take(items), first.rows[items] if by_row else None)
         verdicts = [(models[place].correct[items], models[place].decidable[items]) for place in places]
-        found |= zip(places, estimate_models(verdicts, design), strict=True)
-    return [found[place] for place in range(len(models))]
+        estimates |= zip(places, estimate_models(verdicts, design), strict=True)
+    return [estimates[place] for place in range(len(models))]
 
 
 def factors_of_any(models: Sequence[Correctness]) -> Factors:
     """Join the factors of all models; factors with the same name are the same factor."""
     codes = {
         name: column
-        for one in reversed(models)
-        for name, column in zip(one.factors.names, one.factors.codes.T, strict=True)
+        for model in reversed(models)
+        for name, column in zip(model.factors.names, model.factors.codes.T, strict=True)
     }
-    known = {one.factors.names for one in models}
+    name_sets = {model.factors.names for model in models}
     factors = models[0].factors
-    if len(known) > 1:
+    if len(name_sets) > 1:
         factors = Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
-    for one in models:
-        factors = factors.with_contexts(one.factors)
+    for model in models:
+        factors = factors.with_contexts(model.factors)
     return factors
 
 

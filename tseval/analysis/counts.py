@@ -84,9 +84,9 @@ class ItemsByRow:
         keys = keys.astype(dict.fromkeys(entries, "str"))
         keys = in_table_order(keys.assign(group=range(len(keys))), by)
         place_of = np.argsort(keys.pop("group").to_numpy())
-        nothing = np.zeros(len(verdicts), np.bool_)
+        zeros = np.zeros(len(verdicts), np.bool_)
         rows = place_of[groups.ngroup().to_numpy()]
-        answers, designs = _grouped(Correctness(rows, Factors.of_verdicts(verdicts), nothing, nothing))
+        answers, designs = _grouped(Correctness(rows, Factors.of_verdicts(verdicts), zeros, zeros))
         return cls(keys, answers, designs)
 
     def count(self, counted: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -107,33 +107,35 @@ def tally(
     if grouping is None:
         refuse_unknown_features(by, map(str, verdicts.columns))
         grouping = ItemsByRow.of(verdicts, by)
-    counted: dict[str, NDArray[Any]] = {
+    values_by_name: dict[str, NDArray[Any]] = {
         "n_items": np.ones(len(verdicts)),
         "n_correct": verdicts["correct"].fillna(value=False).to_numpy(bool),  # None of a rated sentence
         "n_tied": verdicts["tie"].fillna(value=False).to_numpy(bool),
         "n_undecidable": verdicts["undecidable"].to_numpy(bool),
     }
     if HALF_KNOWN in verdicts:
-        counted[N_HALF_KNOWN] = verdicts[HALF_KNOWN].fillna(value=False).to_numpy(bool)
-    asked = set(ANSWERS) <= set(verdicts)
-    if asked:
-        both = verdicts[ANSWERS]
-        counted[N_ONES] = both.eq(1).sum(axis=1).to_numpy()
-        counted[N_ANSWERS] = both.notna().sum(axis=1).to_numpy()
-    counts = grouping.keys.assign(**{name: grouping.count(values) for name, values in counted.items()})
+        values_by_name[N_HALF_KNOWN] = verdicts[HALF_KNOWN].fillna(value=False).to_numpy(bool)
+    has_answers = set(ANSWERS) <= set(verdicts)
+    if has_answers:
+        pairs = verdicts[ANSWERS]
+        values_by_name[N_ONES] = pairs.eq(1).sum(axis=1).to_numpy()
+        values_by_name[N_ANSWERS] = pairs.notna().sum(axis=1).to_numpy()
+    counts = grouping.keys.assign(**{name: grouping.count(values) for name, values in values_by_name.items()})
     answers = replace(
-        grouping.answers, correct=verdicts["correct"].to_numpy(bool), decidable=~counted["n_undecidable"]
+        grouping.answers,
+        correct=verdicts["correct"].to_numpy(bool),
+        decidable=~values_by_name["n_undecidable"],
     )
     estimates = (
         estimate(answers.correct[items], answers.decidable[items], design)
         for items, design in grouping.designs
     )
-    found = estimate_columns(estimates, counts.index).astype({"df": "Float64"})
-    for name, nothing in (("clusters", {}), ("fixed", ())):
-        found[name] = [nothing if one is None else one for one in found[name]]
-    if asked:
-        found[SHARE_OF_1] = counts[N_ONES] / counts[N_ANSWERS].where(counts[N_ANSWERS] > 0)
-    return counts.join(found), answers
+    columns = estimate_columns(estimates, counts.index).astype({"df": "Float64"})
+    for name, empty in (("clusters", {}), ("fixed", ())):
+        columns[name] = [empty if value is None else value for value in columns[name]]
+    if has_answers:
+        columns[SHARE_OF_1] = counts[N_ONES] / counts[N_ANSWERS].where(counts[N_ANSWERS] > 0)
+    return counts.join(columns), answers
 
 
 _last: tuple[Correctness, list[tuple[NDArray[np.int64], Design]]] | None = None

@@ -61,10 +61,10 @@ class Factors:
         if CONTEXT not in other.names:
             return self
         codes = other.codes[:, other.names.index(CONTEXT)]
-        known = [at for at, name in enumerate(self.names) if name.partition(" ")[0] == CONTEXT]
-        if any(np.array_equal(codes, self.codes[:, at]) for at in known):
+        places = [place for place, name in enumerate(self.names) if name.partition(" ")[0] == CONTEXT]
+        if any(np.array_equal(codes, self.codes[:, place]) for place in places):
             return self
-        name = f"{CONTEXT} {len(known) + 1}" if known else CONTEXT
+        name = f"{CONTEXT} {len(places) + 1}" if places else CONTEXT
         return Factors((*self.names, name), np.column_stack((self.codes, codes)))
 
     def take(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> Factors:
@@ -135,9 +135,9 @@ def _sum_by(group: NDArray[np.int64], values: Array, items: NDArray[np.int64] | 
     from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import
 
     n_groups, n_items = int(group.max()) + 1, len(values)
-    counted = np.ones(n_items, np.int64) if items is None else np.bincount(items, minlength=n_items)
-    where = np.ones(len(group)), group, np.concatenate(([0], np.cumsum(counted)))
-    return np.asarray(csc_array(where, shape=(n_groups, n_items)) @ values, np.float64)
+    counts = np.ones(n_items, np.int64) if items is None else np.bincount(items, minlength=n_items)
+    entries = np.ones(len(group)), group, np.concatenate(([0], np.cumsum(counts)))
+    return np.asarray(csc_array(entries, shape=(n_groups, n_items)) @ values, np.float64)
 
 
 _MANY = 8  # columns: below this, one sum per column takes less time than to import scipy.sparse
@@ -208,14 +208,14 @@ class Cells:
         # Items that are alone in their cell need no sums.
         single = np.bincount(cell, sizes)[cell] == 1
         shared, alone = np.flatnonzero(~single[part]), []
-        for at in np.unique(row[single]):
-            places = np.flatnonzero(single[part] & (rows == at))
+        for number in np.unique(row[single]):
+            places = np.flatnonzero(single[part] & (rows == number))
             square = float(pull[part[places[0]]]) ** 2
-            alone.append((int(at), None if len(places) == items_of_rows[at] else places, square))
-        kept = np.cumsum(~single) - 1
+            alone.append((int(number), None if len(places) == items_of_rows[number] else places, square))
+        new_places = np.cumsum(~single) - 1
         cells = pd.factorize(cell[~single])[0]
         return cls(
-            n_factors, of_item, shared, kept[part[shared]], row[~single], cells, sizes[~single],
+            n_factors, of_item, shared, new_places[part[shared]], row[~single], cells, sizes[~single],
             pull[~single], (*alone,), lone, worth, df,
         )  # fmt: skip
 
@@ -258,12 +258,12 @@ def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, sh
     Source: Bell & McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
     samples", Survey Methodology 28(2), here for several rows.
     """
-    apart = np.bincount(cell, squares)
-    within = np.zeros((len(apart), int(row.max()) + 1))
+    sums = np.bincount(cell, squares)
+    within = np.zeros((len(sums), int(row.max()) + 1))
     within[cell, row] = np.sqrt(squares * shares)
-    lost = (within**2).sum(axis=1)
-    total = (apart - lost).sum()
-    return max(float(total**2 / (apart @ (apart - 2 * lost) + ((within.T @ within) ** 2).sum())), 1.0)
+    shared = (within**2).sum(axis=1)
+    total = (sums - shared).sum()
+    return max(float(total**2 / (sums @ (sums - 2 * shared) + ((within.T @ within) ** 2).sum())), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

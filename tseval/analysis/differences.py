@@ -89,15 +89,15 @@ def paired_errors(
     means, spread = design.means(values), design.spread(values, of_pairs)
     shared = weighted_products(values, design.weights())
     often = np.clip(means[:, None] + means - 2 * shared, 0, 1)
-    seen = spread.variances
-    least, df_of_least = hidden_variances(values, seen, often, design, spread.df)
-    variances = np.maximum(seen, least)
+    observed = spread.variances
+    least, df_of_least = hidden_variances(values, observed, often, design, spread.df)
+    variances = np.maximum(observed, least)
     # The part that is assumed has other degrees of freedom than the observed part (Satterthwaite).
-    squares = seen**2 / spread.df + (variances - seen) ** 2 / df_of_least
+    squares = observed**2 / spread.df + (variances - observed) ** 2 / df_of_least
     df = np.divide(variances**2, squares, out=np.full_like(squares, spread.df), where=squares > 0)
-    df[variances == seen] = spread.df
-    for matrix, nothing in ((variances, 0), (df, spread.df)):  # a model compared with itself
-        np.fill_diagonal(matrix, nothing)
+    df[variances == observed] = spread.df
+    for matrix, value in ((variances, 0), (df, spread.df)):  # a model compared with itself
+        np.fill_diagonal(matrix, value)
     return means, np.sqrt(variances), df
 
 
@@ -112,11 +112,11 @@ def judge_differences(pairs: Sequence[Difference], margin: float) -> list[Compar
             f"--margin {margin:g}: the margin must be a difference of accuracies, above 0 and below 1.\n"
             "  Write the smallest difference that matters to you, such as --margin 0.02."
         )
-    different = holm([one.p for one in pairs])
-    within = holm([one.p_beyond(margin) for one in pairs])
+    different = holm([pair.p for pair in pairs])
+    within = holm([pair.p_beyond(margin) for pair in pairs])
     return [
-        Comparison(p, beyond, SAME if one.same else _word(one.value, p, beyond))
-        for one, p, beyond in zip(pairs, different, within, strict=True)
+        Comparison(p, beyond, SAME if pair.same else _word(pair.value, p, beyond))
+        for pair, p, beyond in zip(pairs, different, within, strict=True)
     ]
 
 
@@ -143,21 +143,21 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
     The interval is for new draws of entries. The variance is never less than that of independent items, for
     which the interval is that of the t-test.
     """
-    known = ~np.isnan(values)
-    if not known.any():
+    is_known = ~np.isnan(values)
+    if not is_known.any():
         return None
-    among, n_items = design.among(known), int(known.sum())
-    chosen = values[known, None]
-    spread, value = among.spread(chosen), float(among.means(chosen)[0])
+    subset, n_items = design.among(is_known), int(is_known.sum())
+    column = values[is_known, None]
+    spread, value = subset.spread(column), float(subset.means(column)[0])
     se, df = sqrt(float(spread.variances[0])) or nan, spread.df
     half = quantile(df) * se
-    return Average(value, se, value - half, value + half, df, n_items, among.clusters, among.fixed)
+    return Average(value, se, value - half, value + half, df, n_items, subset.clusters, subset.fixed)
 
 
 def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean over seeds, (rows, seeds) to (rows,), and the standard deviation (NaN for one seed)."""
-    several = values.shape[1] > 1
-    return values.mean(axis=1), values.std(axis=1, ddof=1) if several else np.full(len(values), nan)
+    has_seeds = values.shape[1] > 1
+    return values.mean(axis=1), values.std(axis=1, ddof=1) if has_seeds else np.full(len(values), nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +246,8 @@ def compare_means(architectures: Sequence[NDArray[np.bool_]], design: Design) ->
             df_of_seeds[place] = n_seeds - 1
     of_both = of_seeds[:, None] + of_seeds
     variances = of_words**2 + of_both
-    fewer = np.minimum(df_of_seeds[:, None], df_of_seeds)
-    squares = of_words**4 / df_of_words + of_both**2 / fewer
+    smaller_df = np.minimum(df_of_seeds[:, None], df_of_seeds)
+    squares = of_words**4 / df_of_words + of_both**2 / smaller_df
     df = np.divide(variances**2, squares, out=df_of_words.copy(), where=squares > 0)
     df = np.where(of_both == 0, df_of_words, df)
     first, second = np.triu_indices(len(architectures), 1)
@@ -260,14 +260,14 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     """Return the difference of each pair of architectures (`compare_means`), with intervals."""
     compared = compare_means(architectures, design)
     # The verdicts of an architecture if all its seeds agree on every item; else None.
-    alike = [own[:, 0].tobytes() if (own == own[:, :1]).all() else None for own in architectures]
-    found = []
+    verdicts_if_equal = [
+        correct[:, 0].tobytes() if (correct == correct[:, :1]).all() else None for correct in architectures
+    ]
+    results = []
     columns = (column.tolist() for column in (compared.value, compared.se, compared.df, compared.p))
-    for (one, other), value, se, df, p in zip(
-        combinations(range(len(architectures)), 2), *columns, strict=True
-    ):
+    for (i, j), value, se, df, p in zip(combinations(range(len(architectures)), 2), *columns, strict=True):
         half = quantile(df) * se
-        told = Difference(
+        difference = Difference(
             value=value,
             se=se,
             low=max(-1.0, value - half),
@@ -275,10 +275,10 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
             df=df,
             p=p,
             unseen=compared.unseen,
-            same=alike[one] is not None and alike[one] == alike[other],
+            same=verdicts_if_equal[i] is not None and verdicts_if_equal[i] == verdicts_if_equal[j],
             n_items=len(design.rows),
             clusters=design.clusters,
             fixed=design.fixed,
         )
-        found.append(told)
-    return found
+        results.append(difference)
+    return results

@@ -52,11 +52,11 @@ class Kept:
         return self.used[key]  # type: ignore[no-any-return]
 
     def _digest(self, design: Design) -> bytes:
-        known, digest = self._digests.get(id(design), (None, b""))
-        if known is None or known() is not design:
+        reference, digest = self._digests.get(id(design), (None, b""))
+        if reference is None or reference() is not design:
             names = json.dumps([design.factors.names, design.clusters, design.fixed]).encode()
             arrays = (np.ascontiguousarray(array) for array in (design.rows, design.factors.codes))
-            content = names + b"".join(str(one.shape).encode() + one.tobytes() for one in arrays)
+            content = names + b"".join(str(values.shape).encode() + values.tobytes() for values in arrays)
             digest = sha256(content).digest()
             self._digests[id(design)] = ref(design), digest
         return digest
@@ -73,17 +73,17 @@ def estimates_kept(name: str) -> Iterator[None]:
     are computed.
     """
     file = cache_folder() / "estimates" / f"{sha256(name.encode()).hexdigest()[:32]}.json"
-    known: dict[str, Any] = {}
+    saved: dict[str, Any] = {}
     with suppress(OSError, ValueError):
         content = json.loads(read_bytes(file))
-        known = content if isinstance(content, dict) else {}
-    kept = Kept(known)
-    token = kept_estimates.set(kept)
+        saved = content if isinstance(content, dict) else {}
+    cache = Kept(saved)
+    token = kept_estimates.set(cache)
     try:
         yield
     finally:
         kept_estimates.reset(token)
-    if kept.used.keys() != known.keys():
+    if cache.used.keys() != saved.keys():
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, json.dumps(kept.used).encode(), shared=True)
+            write_whole(file, json.dumps(cache.used).encode(), shared=True)

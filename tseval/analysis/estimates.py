@@ -52,7 +52,7 @@ def in_columns(
     found: Iterable[object | None], names: Sequence[str], index: pd.Index[int] | None = None
 ) -> pd.DataFrame:
     """Tabulate attributes of objects, the last two `clusters` and `fixed`; None gives missing values."""
-    rows = [tuple(getattr(one, name, None) for name in names) for one in found]
+    rows = [tuple(getattr(result, name, None) for name in names) for result in found]
     return pd.DataFrame(rows, index, [*names]).astype(dict.fromkeys(names[:-2], "float64"))
 
 
@@ -76,37 +76,37 @@ def estimate_models(models: Sequence[Verdicts], design: Design) -> list[Estimate
 
     Models with the same decidable items are estimated together, which takes a tenth of the time.
     """
-    kept = kept_estimates.get()
-    if kept is None:
+    cache = kept_estimates.get()
+    if cache is None:
         return _estimate_together(models, design)
-    keys = [kept.key(model, design) for model in models]
-    unknown = [place for place, key in enumerate(keys) if key not in kept]
+    keys = [cache.key(model, design) for model in models]
+    unknown = [place for place, key in enumerate(keys) if key not in cache]
     computed = dict(
         zip(unknown, _estimate_together([models[place] for place in unknown], design), strict=True)
     )
     return [
-        _of_fields(kept.take(key, _fields(computed[place]) if place in computed else None))
+        _of_fields(cache.take(key, _fields(computed[place]) if place in computed else None))
         for place, key in enumerate(keys)
     ]
 
 
 def _estimate_together(models: Sequence[Verdicts], design: Design) -> list[Estimate | None]:
     """Estimate models; models with the same decidable items share the sums over items."""
-    found: list[Estimate | None] = [None] * len(models)
+    results: list[Estimate | None] = [None] * len(models)
     decidable_alike: dict[bytes, list[int]] = {}
     for place, (_, decidable) in enumerate(models):
         if decidable.any():
             decidable_alike.setdefault(decidable.tobytes(), []).append(place)
     for places in decidable_alike.values():
         decidable = models[places[0]][1]
-        among = design.among(decidable)
+        subset = design.among(decidable)
         at_once = max(8, _AT_ONCE // len(decidable))
         for start in range(0, len(places), at_once):
-            chosen = places[start : start + at_once]
-            values = np.stack([models[place][0][decidable] for place in chosen], axis=1).astype(np.float64)
-            for place, computed in zip(chosen, _estimates(values, among), strict=True):
-                found[place] = computed
-    return found
+            group = places[start : start + at_once]
+            values = np.stack([models[place][0][decidable] for place in group], axis=1).astype(np.float64)
+            for place, computed in zip(group, _estimates(values, subset), strict=True):
+                results[place] = computed
+    return results
 
 
 _AT_ONCE = 1 << 20  # values of several models in memory at the same time

@@ -38,27 +38,27 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
 
     All features must match. If a feature is named several times, one of its values must match.
     """
-    kept = verdicts
+    rows = verdicts
     for name in dict.fromkeys(name for name, _ in where):
         if name != "case":
             require_features(verdicts, (name,))
         values = verdicts[name].astype("string")
-        wanted = [value for other, value in where if other == name]
+        wanted = [value for feature, value in where if feature == name]
         for value in wanted:
             if not (values == value).any():
-                present = [str(one) for one in sorted(verdicts[name].dropna().unique())]
-                more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
-                choices = f"{', '.join(present[:_SHOWN]) or 'none'}{more}"
+                present = [str(option) for option in sorted(verdicts[name].dropna().unique())]
+                remainder = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
+                choices = f"{', '.join(present[:_SHOWN]) or 'none'}{remainder}"
                 raise SuiteError(
                     f"no item has {name}={value}.\n  Choose a value of {name} that items have: {choices}."
                 )
-        kept = kept[values.loc[kept.index].isin(wanted)]
-    if kept.empty:
+        rows = rows[values.loc[rows.index].isin(wanted)]
+    if rows.empty:
         conditions = " and ".join(f"{name}={value}" for name, value in where)
         raise SuiteError(
             f"no item meets all of these conditions: {conditions}.\n  Leave out one of the conditions."
         )
-    return kept
+    return rows
 
 
 def entry_columns(verdicts: pd.DataFrame) -> list[str]:

@@ -70,23 +70,23 @@ def row_drops(
     keys, row_of = row_places(old, ())
     chosen = [*range(len(keys))] if rows is None else [*rows]
     # `differences` finds the rows of a mean by their number, so all single rows must come first.
-    over = [*([row] for row in range(len(keys))), *([chosen] if len(chosen) > 1 else [])]
+    sets = [*([row] for row in range(len(keys))), *([chosen] if len(chosen) > 1 else [])]
     marked = {"new": marks(new), "old": marks(old)}
-    found = differences(marked, (Factors.of_paired([old, new]), row_of, over), [("new", "old")])["new", "old"]
-    known = {name: decidable for name, (_, decidable) in marked.items()}
-    both = known["new"] & known["old"]
+    tests = differences(marked, (Factors.of_paired([old, new]), row_of, sets), [("new", "old")])["new", "old"]
+    decidable_by_run = {name: decidable for name, (_, decidable) in marked.items()}
+    decidable_in_both = decidable_by_run["new"] & decidable_by_run["old"]
     names = [*keys.itertuples(index=False, name=None)]
     lines: list[dict[str, Any]] = []
     for row in chosen:
-        own = row_of == row
-        line = _line(found[row], marked, both & own, max_drop)
-        only_old = int((known["old"] & ~known["new"] & own).sum())
+        is_of_row = row_of == row
+        line = _line(tests[row], marked, decidable_in_both & is_of_row, max_drop)
+        only_old = int((decidable_by_run["old"] & ~decidable_by_run["new"] & is_of_row).sum())
         lines.append({**dict(zip(ROW, names[row], strict=True)), **line, "n_only_old": only_old})
     if len(chosen) > 1:
         counts = {name: sum(line[name] for line in lines) for name in ("n_items", "n_only_old")}
         means = {name: float(np.mean([line[name] for line in lines])) for name in ("old", "new")}
         lines.append(
-            {**dict(zip(ROW, MEAN_KEY, strict=True)), **_tested(found[-1], max_drop), **counts, **means}
+            {**dict(zip(ROW, MEAN_KEY, strict=True)), **_tested(tests[-1], max_drop), **counts, **means}
         )
     return pd.DataFrame(lines, columns=[*ROW, *GATE_COLUMNS])
 
@@ -136,12 +136,12 @@ def judged(lines: pd.DataFrame, max_drop: float) -> pd.DataFrame:
             lines.loc[tested, f"{name}_holm"] = holm(lines.loc[tested, name].tolist())
         if len(tested):
             strictest = error_rate() / len(tested)
-            found = lines.loc[tested, ["se", "df", "old"]].to_numpy(float)
-            drops = [(max_drop + _detectable(se, df, strictest), old) for se, df, old in found]
+            numbers = lines.loc[tested, ["se", "df", "old"]].to_numpy(float)
+            drops = [(max_drop + _detectable(se, df, strictest), old) for se, df, old in numbers]
             # An accuracy cannot fall below 0.
             lines.loc[tested, "detectable"] = [drop if drop <= old else nan for drop, old in drops]
     corrected = lines[["p_drop_holm", "p_no_drop_holm"]].to_numpy(float)
-    lines["outcome"] = [_outcome(*both) for both in corrected]
+    lines["outcome"] = [_outcome(*pair) for pair in corrected]
     return lines
 
 

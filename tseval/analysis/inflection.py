@@ -98,27 +98,27 @@ class InflectedContexts:
         keys = np.stack((rows, places, singular), axis=1)[was_scored]
         distinct, first, of_key = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         factors = _of_contexts(Factors.of_verdicts(verdicts).take(was_scored), of_key.reshape(-1), first)
-        known = forms.known()[lemmas.places].all(axis=1)
+        is_known = forms.known()[lemmas.places].all(axis=1)
         return cls(
             row=distinct[:, 0].astype(np.int64),
             place=distinct[:, 1].astype(np.int64),
             singular=distinct[:, 2].astype(bool),
             factors=factors,
             forms=forms,
-            lemmas=lemmas.places[known],
-            listed=np.flatnonzero(known),
+            lemmas=lemmas.places[is_known],
+            listed=np.flatnonzero(is_known),
         )
 
     def tiles(self) -> Iterator[tuple[slice, RightAndWrong]]:
         """Yield the log-probabilities of right and wrong forms, for some contexts at a time."""
-        for here in self._slices():
-            yield here, self._parted(self.forms.logprobs(self.place[here]), here)
+        for tile in self._slices():
+            yield tile, self._parted(self.forms.logprobs(self.place[tile]), tile)
 
     def tiles_with_masses(self) -> Iterator[tuple[slice, RightAndWrong, RightAndWrong]]:
         """Yield the same, and the probability of all tokens that are more probable than each form."""
-        for here in self._slices():
-            numbers = self.forms.logprobs(self.place[here]), self.forms.before(self.place[here])
-            yield here, *(self._parted(values, here) for values in numbers)  # type: ignore[misc]
+        for tile in self._slices():
+            numbers = self.forms.logprobs(self.place[tile]), self.forms.before(self.place[tile])
+            yield tile, *(self._parted(values, tile) for values in numbers)  # type: ignore[misc]
 
     def _slices(self) -> Iterator[slice]:
         for start in range(0, len(self.row), CONTEXTS_AT_ONCE):
@@ -159,18 +159,18 @@ def count_votes(contexts: InflectedContexts) -> dict[str, Votes]:
     n_rows, n_lemmas = int(contexts.row.max(initial=-1)) + 1, len(contexts.lemmas)
     values = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
     moved, weights = ({name: np.zeros((n_rows, n_lemmas)) for name in MEASURES} for _ in range(2))
-    for here, logprobs in contexts.tiles() if n_lemmas else ():
-        values[EW][here], values[MW][here] = equal_votes(logprobs), weighted_votes(logprobs)
+    for tile, logprobs in contexts.tiles() if n_lemmas else ():
+        values[EW][tile], values[MW][tile] = equal_votes(logprobs), weighted_votes(logprobs)
         mass = probabilities(logprobs)
-        whole = (mass.right + mass.wrong).sum(axis=1, keepdims=True)
-        shares = (mass.right + mass.wrong) / whole
-        equal = ((logprobs.right > logprobs.wrong) - values[EW][here, None]) / n_lemmas
+        total = (mass.right + mass.wrong).sum(axis=1, keepdims=True)
+        shares = (mass.right + mass.wrong) / total
+        equal = ((logprobs.right > logprobs.wrong) - values[EW][tile, None]) / n_lemmas
         for name, part, weight in (
             (EW, equal, np.full_like(shares, 1 / n_lemmas)),
-            (MW, mass.right / whole - values[MW][here, None] * shares, shares),
+            (MW, mass.right / total - values[MW][tile, None] * shares, shares),
         ):
-            np.add.at(moved[name], contexts.row[here], part)
-            np.add.at(weights[name], contexts.row[here], weight)
+            np.add.at(moved[name], contexts.row[tile], part)
+            np.add.at(weights[name], contexts.row[tile], weight)
     return {name: Votes(values[name], moved[name], weights[name]) for name in MEASURES}
 
 
@@ -180,14 +180,14 @@ def estimate_votes(contexts: InflectedContexts, votes: Votes, rows: Sequence[int
     Returns:
         None if no context was scored, or if the model knows no lemma.
     """
-    inside = np.isin(contexts.row, rows) & ~np.isnan(votes.values)
-    if not inside.any():
+    is_inside = np.isin(contexts.row, rows) & ~np.isnan(votes.values)
+    if not is_inside.any():
         return None
-    values = votes.values[inside, None]
-    design = Design.of(contexts.factors.take(inside), contexts.row[inside])
+    values = votes.values[is_inside, None]
+    design = Design.of(contexts.factors.take(is_inside), contexts.row[is_inside])
     spread, value = design.spread(values), float(design.means(values)[0])
-    present = [row for row in rows if (contexts.row[inside] == row).any()]
-    sizes = np.array([(contexts.row[inside] == row).sum() for row in present])
+    present = [row for row in rows if (contexts.row[is_inside] == row).any()]
+    sizes = np.array([(contexts.row[is_inside] == row).sum() for row in present])
     moved, weights = ((sums[present] / sizes[:, None]).mean(axis=0) for sums in (votes.moved, votes.weights))
     of_lemmas, df = _of_lemmas(moved, weights)
     variance = float(spread.variances[0]) + of_lemmas
@@ -212,18 +212,18 @@ def with_inflection(rows: pd.DataFrame, contexts: InflectedContexts) -> pd.DataF
     """Add EW and MW to the rows of a table, with their intervals, and the number of lemmas."""
     votes = count_votes(contexts)
     for name in MEASURES:
-        found = [estimate_votes(contexts, votes[name], [row]) for row in range(len(rows))]
-        told = in_columns(found, ("value", "low", "high", "se", "clusters", "fixed"), rows.index)
+        averages = [estimate_votes(contexts, votes[name], [row]) for row in range(len(rows))]
+        table = in_columns(averages, ("value", "low", "high", "se", "clusters", "fixed"), rows.index)
         columns = [name, f"{name}_low", f"{name}_high", f"{name}_se"]
-        rows = rows.join(told[["value", "low", "high", "se"]].set_axis(columns, axis=1))
+        rows = rows.join(table[["value", "low", "high", "se"]].set_axis(columns, axis=1))
     return rows.assign(n_lemmas=len(contexts.lemmas))
 
 
 def scores_at_mass(contexts: InflectedContexts, mass: float, *, least: bool) -> dict[str, Values]:
     """Score contexts, (contexts,), over the most or the least likely part of the probability mass."""
     scores = {name: np.full(len(contexts.row), np.nan) for name in MEASURES}
-    for here, logprobs, before in contexts.tiles_with_masses():
-        scores[EW][here], scores[MW][here] = at_mass(logprobs, before, mass, least=least)
+    for tile, logprobs, before in contexts.tiles_with_masses():
+        scores[EW][tile], scores[MW][tile] = at_mass(logprobs, before, mass, least=least)
     return scores
 
 
@@ -235,11 +235,11 @@ def shares_of_lemmas(contexts: InflectedContexts) -> tuple[Values, Values]:
     n_rows = int(contexts.row.max(initial=-1)) + 1
     weights = 1 / (len(np.unique(contexts.row)) * np.bincount(contexts.row, minlength=n_rows)[contexts.row])
     right, shares = np.zeros((2, len(contexts.lemmas)))
-    for here, logprobs in contexts.tiles() if len(contexts.lemmas) else ():
+    for tile, logprobs in contexts.tiles() if len(contexts.lemmas) else ():
         mass = probabilities(logprobs)
-        both = mass.right + mass.wrong
-        right += weights[here] @ (logprobs.right > logprobs.wrong)
-        shares += weights[here] @ (both / both.sum(axis=1, keepdims=True))
+        masses = mass.right + mass.wrong
+        right += weights[tile] @ (logprobs.right > logprobs.wrong)
+        shares += weights[tile] @ (masses / masses.sum(axis=1, keepdims=True))
     return right, shares
 
 

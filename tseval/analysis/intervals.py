@@ -97,8 +97,8 @@ def upper_tail(
     """Return the probability of a larger t, for a number or an array; exact also in the far tail."""
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
-    found = stdtr(df, -t)
-    return found if found.ndim else float(found)  # type: ignore[return-value]
+    tail = stdtr(df, -t)
+    return tail if tail.ndim else float(tail)  # type: ignore[return-value]
 
 
 def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:

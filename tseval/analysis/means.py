@@ -31,8 +31,11 @@ def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
 
 def mean(values: pd.DataFrame) -> list[Fraction | None]:
     """Average each column exactly and unweighted; None if a value is missing or there are no rows."""
-    known = [[value for value in values[name] if value is not None] for name in values.columns]
-    return [sum(own, Fraction(0)) / len(own) if own and len(own) == len(values) else None for own in known]
+    columns = [[value for value in values[name] if value is not None] for name in values.columns]
+    return [
+        sum(column, Fraction(0)) / len(column) if column and len(column) == len(values) else None
+        for column in columns
+    ]
 
 
 def cut(value: Fraction, decimals: int) -> Fraction:

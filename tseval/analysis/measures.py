@@ -48,8 +48,10 @@ def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
 
 def with_effects(rows: pd.DataFrame, answers: Correctness, bits: NDArray[np.float64]) -> pd.DataFrame:
     """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, with its interval."""
-    found = (average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors))
-    averages = in_columns(found, AVERAGED, rows.index)[["value", "low", "high", "se"]]
+    averaged = (
+        average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors)
+    )
+    averages = in_columns(averaged, AVERAGED, rows.index)[["value", "low", "high", "se"]]
     return rows.join(averages.set_axis([*EFFECT], axis=1))
 
 
@@ -68,21 +70,21 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
     # Columns such as `what_gap.critical`; all verdicts on an item have the same value.
     names = [name for name in map(str, verdicts.columns) if "." in name and not name.endswith(ENTRY)]
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
-    once = verdicts.index.isin(decided.drop_duplicates(["case", "item"]).index)
-    found = []
+    is_first = verdicts.index.isin(decided.drop_duplicates(["case", "item"]).index)
+    tables = []
     for name in names:
         # A case without this condition has no values in the column.
-        asked = verdicts.groupby("case")[name].transform("count").to_numpy() > 0
-        bits = np.where(once, verdicts[name].to_numpy(np.float64, na_value=np.nan) / NATS_PER_BIT, np.nan)
+        has_condition = verdicts.groupby("case")[name].transform("count").to_numpy() > 0
+        bits = np.where(is_first, verdicts[name].to_numpy(np.float64, na_value=np.nan) / NATS_PER_BIT, np.nan)
         condition, _, region = name.rpartition(".")
-        means = _averages(verdicts[asked], bits[asked], ROW[:-1])
-        found.append(means.assign(**{REGION: region, CONDITION: condition}))
-    if not found:
+        means = _averages(verdicts[has_condition], bits[has_condition], ROW[:-1])
+        tables.append(means.assign(**{REGION: region, CONDITION: condition}))
+    if not tables:
         raise SuiteError(
             "these runs do not compare regions of sentences, so there are no effects to print.\n"
             "  Score a suite whose grammars state predictions (docs/grammars.md), or a suite of SyntaxGym."
         )
-    rows = pd.concat(found, ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True)
     order = [rows[name].astype(object).fillna("") for name in (*ROW[:-1], REGION)]
     places = rows.groupby(order, sort=False).ngroup()
     return rows.loc[places.sort_values(kind="stable").index].reset_index(drop=True)
@@ -92,12 +94,12 @@ def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[st
     groups = verdicts.groupby([*by], sort=False, dropna=False)
     keys = list(groups.ngroup().drop_duplicates().index)
     designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
-    found = [average(bits[items], design) for items, design in designs]
-    told = in_columns(found, AVERAGED).astype({"df": "Float64"})
-    for name, nothing in (("n_items", 0), ("clusters", {}), ("fixed", ())):
-        told[name] = [nothing if one is None else getattr(one, name) for one in found]
-    named: pd.DataFrame = verdicts.loc[keys, [*by]]
-    return pd.concat([named.reset_index(drop=True), told], axis=1)
+    averages = [average(bits[items], design) for items, design in designs]
+    table = in_columns(averages, AVERAGED).astype({"df": "Float64"})
+    for name, default in (("n_items", 0), ("clusters", {}), ("fixed", ())):
+        table[name] = [default if value is None else getattr(value, name) for value in averages]
+    key_columns: pd.DataFrame = verdicts.loc[keys, [*by]]
+    return pd.concat([key_columns.reset_index(drop=True), table], axis=1)
 
 
 # The last bits depend on the processor. With twelve decimals, tables are equal on all machines.
@@ -202,8 +204,8 @@ def _shares(values: Values) -> Values:
 def _above(values: Values, weights: Values) -> Values:
     """Sum for each item the weights of greater items and half of the equal ones, divided by all, (items,)."""
     _, place = np.unique(values, return_inverse=True)
-    own = np.bincount(place, weights)
-    above: Values = ((own[::-1].cumsum()[::-1] - own / 2) / len(values))[place]
+    sums = np.bincount(place, weights)
+    above: Values = ((sums[::-1].cumsum()[::-1] - sums / 2) / len(values))[place]
     return above
 
 
@@ -233,19 +235,19 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))
     keys = [*ROW, *by]
-    told = [name for name in OF_RATINGS if name != N_HALF_KNOWN or HALF_KNOWN in verdicts]
+    columns = [name for name in OF_RATINGS if name != N_HALF_KNOWN or HALF_KNOWN in verdicts]
     factors = Factors.of_verdicts(verdicts)
     groups = verdicts.groupby(keys, sort=False, dropna=False, observed=True)
     of_group = groups.ngroup().to_numpy()
-    found = []
+    records = []
     for place in range(groups.ngroups):
-        own = verdicts[of_group == place]
-        found.append({**own.iloc[0][keys], **_row(own, factors.take(of_group == place))})
-    rows = in_table_order(pd.DataFrame(found, columns=[*keys, *told]), by)
+        group = verdicts[of_group == place]
+        records.append({**group.iloc[0][keys], **_row(group, factors.take(of_group == place))})
+    rows = in_table_order(pd.DataFrame(records, columns=[*keys, *columns]), by)
     if len(rows) > 1:
-        whole = dict.fromkeys(keys) | {"construction": ALL_SENTENCES} | _row(verdicts, factors)
-        rows = pd.DataFrame([*rows.to_dict("records"), whole], columns=[*keys, *told], dtype=object)
-    kinds = {name: "int64" if name.startswith("n_") else "float64" for name in told[:-2]}
+        overall = dict.fromkeys(keys) | {"construction": ALL_SENTENCES} | _row(verdicts, factors)
+        rows = pd.DataFrame([*rows.to_dict("records"), overall], columns=[*keys, *columns], dtype=object)
+    kinds = {name: "int64" if name.startswith("n_") else "float64" for name in columns[:-2]}
     return rows.astype(kinds)
 
 
@@ -255,28 +257,28 @@ def points(verdicts: pd.DataFrame) -> pd.DataFrame:
     columns = {"score": "better_score", "rating": RATING, "error": RATING_SE}
     return pd.DataFrame(
         {
-            name: scored[own].to_numpy(np.float64, na_value=np.nan) if own in scored else np.nan
-            for name, own in columns.items()
+            name: scored[column].to_numpy(np.float64, na_value=np.nan) if column in scored else np.nan
+            for name, column in columns.items()
         },
         scored.index,
     )
 
 
 def _row(verdicts: pd.DataFrame, factors: Factors) -> dict[str, object]:
-    found = points(verdicts)
-    scores, ratings, errors = (found[name].to_numpy() for name in ("score", "rating", "error"))
+    scored = points(verdicts)
+    scores, ratings, errors = (scored[name].to_numpy() for name in ("score", "rating", "error"))
     design = Design.of(factors.take(~verdicts["undecidable"].to_numpy(bool)))
-    told: dict[str, object] = {"n_items": len(verdicts), "n_undecidable": len(verdicts) - len(found)}
+    row: dict[str, object] = {"n_items": len(verdicts), "n_undecidable": len(verdicts) - len(scored)}
     if HALF_KNOWN in verdicts:
-        told[N_HALF_KNOWN] = int(verdicts[HALF_KNOWN].sum())
-    known = []
+        row[N_HALF_KNOWN] = int(verdicts[HALF_KNOWN].sum())
+    dfs = []
     for name, correlation in CORRELATIONS.items():
-        one = correlation(scores, ratings, design) if len(scores) >= FEWEST_PAIRED else None
-        parts = (None,) * 4 if one is None else (one.value, one.low, one.high, one.se)
-        known += [] if one is None or one.df is None else [one.df]
-        told |= dict(zip((name, f"{name}_low", f"{name}_high", f"{name}_se"), parts, strict=True))
-    return told | {
-        "df": min(known, default=None),
+        result = correlation(scores, ratings, design) if len(scores) >= FEWEST_PAIRED else None
+        parts = (None,) * 4 if result is None else (result.value, result.low, result.high, result.se)
+        dfs += [] if result is None or result.df is None else [result.df]
+        row |= dict(zip((name, f"{name}_low", f"{name}_high", f"{name}_se"), parts, strict=True))
+    return row | {
+        "df": min(dfs, default=None),
         "ceiling": noise_ceiling(ratings, errors),
         "clusters": design.clusters,
         "fixed": design.fixed,
@@ -294,8 +296,8 @@ def noise_ceiling(ratings: NDArray[np.float64], errors: NDArray[np.float64]) -> 
     Psychological Bulletin 86(2); for the root, Spearman 1904, "The proof and measurement of association
     between two things", American Journal of Psychology 15(1).
     """
-    known = np.isfinite(errors)
-    if known.sum() < FEWEST_PAIRED or not (spread := float(ratings[known].var(ddof=1))):
+    has_error = np.isfinite(errors)
+    if has_error.sum() < FEWEST_PAIRED or not (spread := float(ratings[has_error].var(ddof=1))):
         return None
-    reliability = 1 - float((errors[known] ** 2).mean()) / spread
+    reliability = 1 - float((errors[has_error] ** 2).mean()) / spread
     return round(sqrt(max(0.0, reliability)), 12)

@@ -50,19 +50,20 @@ class RankSets:
         Communications of the ACM 16(9).
         """
         order = [int(model) for model in np.argsort(-self.means, kind="stable")]
-        place = {model: at for at, model in enumerate(order)}
-        apart = self.better | self.better.T
-        near = {
-            model: {other for other in order if other != model and not apart[model, other]} for model in order
+        place = {model: i for i, model in enumerate(order)}
+        differ = self.better | self.better.T
+        similar = {
+            model: {second for second in order if second != model and not differ[model, second]}
+            for model in order
         }
         groups: list[tuple[int, ...]] = []
 
         def extend(group: set[int], others: set[int], done: set[int]) -> None:
             if not others and not done and len(group) > 1:
                 groups.append(tuple(sorted(group, key=place.__getitem__)))
-            hub = max(others | done, key=lambda model: len(near[model] & others), default=None)
-            for model in others - near[hub] if hub is not None else ():
-                extend(group | {model}, others & near[model], done & near[model])
+            hub = max(others | done, key=lambda model: len(similar[model] & others), default=None)
+            for model in others - similar[hub] if hub is not None else ():
+                extend(group | {model}, others & similar[model], done & similar[model])
                 others, done = others - {model}, done | {model}
 
         extend(set(), set(order), set())
@@ -88,10 +89,10 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
     n_models = len(architectures)
     compared = compare_means(architectures, design)
     first, second = np.triu_indices(n_models, 1)
-    apart = np.array(holm(compared.p.tolist())) < error_rate()
+    differ = np.array(holm(compared.p.tolist())) < error_rate()
     better = np.zeros((n_models, n_models), bool)
-    better[first, second] = apart & (compared.value > 0)
-    better[second, first] = apart & (compared.value < 0)
+    better[first, second] = differ & (compared.value > 0)
+    better[second, first] = differ & (compared.value < 0)
     return RankSets(
         means=compared.means,
         low=tuple(int(n) for n in 1 + better.sum(axis=0)),
@@ -126,10 +127,10 @@ def mean_rank_intervals(
     items_of_rows = (np.flatnonzero(design.rows == row) for row in np.unique(design.rows))
     rows = [_Row.of(items, correct, codes, lone) for items in items_of_rows]
     sizes, n_lone = [int(column.max()) + 1 for column in codes.T], int(lone.sum())
-    as_they_are = _mean_ranks(rows, [_as_they_are(sizes, n_lone)])
+    observed = _mean_ranks(rows, [_as_they_are(sizes, n_lone)])
     drawn = _mean_ranks(rows, _draws(sizes, n_lone))
     low, high = np.quantile(drawn, [round(1 - upper_end(), 12), upper_end()], axis=0)
-    return np.minimum(low, as_they_are[0]), np.maximum(high, as_they_are[0])
+    return np.minimum(low, observed[0]), np.maximum(high, observed[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +202,14 @@ def _draws(sizes: Sequence[int], n_lone: int) -> Iterator[_Draws]:
 
 def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.float64]:
     """Average the ranks over rows for every draw, (draws, models)."""
-    found = []
+    chunks_of_ranks = []
     for draws in chunks:
         ranks = 0
         for row in rows:
             right = row.right(draws)
             ranks = ranks + 1 + (right[:, None, :] > right[:, :, None]).sum(axis=2)
-        found.append(ranks / len(rows))
-    return np.concatenate(found)
+        chunks_of_ranks.append(ranks / len(rows))
+    return np.concatenate(chunks_of_ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +231,8 @@ def rank_models(models: Sequence[Correctness]) -> Ranking:
     All models must have the same items in the same order. They are clustered by every factor of any model.
     """
     rows, factors = models[0].rows, factors_of_any(models)
-    correct = np.stack([one.correct & one.decidable for one in models], axis=1)
-    whole = Design.of(factors, rows)
-    low, high = mean_rank_intervals(correct, whole)
+    correct = np.stack([model.correct & model.decidable for model in models], axis=1)
+    design_of_rows = Design.of(factors, rows)
+    low, high = mean_rank_intervals(correct, design_of_rows)
     of_rows = tuple(rank_sets(correct[items], design) for items, design in items_of_rows(rows, factors))
-    return Ranking(of_rows, rank_sets(correct, whole), low, high)
+    return Ranking(of_rows, rank_sets(correct, design_of_rows), low, high)

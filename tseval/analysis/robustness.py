@@ -66,22 +66,22 @@ def robustness(verdicts: pd.DataFrame) -> Robustness:
     rows: list[dict[str, object]] = []
     entries: list[dict[str, object]] = []
     n_passed_over = 0
-    for key, own in verdicts.groupby(list(ROW), sort=False, dropna=False):
-        decided = own[~own["undecidable"].to_numpy(bool)]
+    for key, group in verdicts.groupby(list(ROW), sort=False, dropna=False):
+        decided = group[~group["undecidable"].to_numpy(bool)]
         items = _Items(decided["correct"].to_numpy(bool), Factors.of_verdicts(decided))
-        whole = items.estimate(np.ones(len(decided), bool))
-        named: dict[str, object] = dict(zip(ROW, key, strict=True))
-        if whole is None:
-            rows.append(named | {"n_items": 0})
+        overall = items.estimate(np.ones(len(decided), bool))
+        row_key: dict[str, object] = dict(zip(ROW, key, strict=True))
+        if overall is None:
+            rows.append(row_key | {"n_items": 0})
             continue
-        rows.append(named | _of_row(items, whole))
+        rows.append(row_key | _of_row(items, overall))
         for factor in items.factors.names:
             words = decided[f"{factor}{ENTRY}"]
             counts = words.value_counts()
-            looked_at = counts[counts >= FEWEST_ITEMS].index[:MOST_ENTRIES]
-            n_passed_over += int((counts > 0).sum()) - len(looked_at)
-            found = _of_entries(items, whole, words, [str(entry) for entry in sorted(looked_at)])
-            entries += [named | {"factor": factor} | one for one in found]
+            chosen = counts[counts >= FEWEST_ITEMS].index[:MOST_ENTRIES]
+            n_passed_over += int((counts > 0).sum()) - len(chosen)
+            results = _of_entries(items, overall, words, [str(entry) for entry in sorted(chosen)])
+            entries += [row_key | {"factor": factor} | result for result in results]
     columns = [*ROW, *_OF_A_ROW, "smallest_difference"]
     return Robustness(
         in_table_order(pd.DataFrame(rows, columns=columns).astype({"n_entries": "Int64"})),
@@ -97,24 +97,26 @@ def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
     entries that decide the row. `rho` is Spearman's correlation of accuracy and frequency. It is missing if
     one of them is the same for all entries, or if there are fewer than `FEWEST_LEVELS` entries.
     """
-    found = []
-    for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
-        lowest, highest = (own.iloc[int(at)] for at in (own["accuracy"].argmin(), own["accuracy"].argmax()))
-        known = "frequency" in own and len(own) >= FEWEST_LEVELS
-        rho = own["accuracy"].rank().corr(own["frequency"].rank()) if known else None
+    lines = []
+    for key, group in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
+        lowest, highest = (
+            group.iloc[int(place)] for place in (group["accuracy"].argmin(), group["accuracy"].argmax())
+        )
+        has_frequencies = "frequency" in group and len(group) >= FEWEST_LEVELS
+        rho = group["accuracy"].rank().corr(group["frequency"].rank()) if has_frequencies else None
         line = dict(zip([*ROW, "factor"], key, strict=True)) | {
-            "n_entries": len(own),
+            "n_entries": len(group),
             "lowest": lowest["entry"],
             "lowest_accuracy": lowest["accuracy"],
             "highest": highest["entry"],
             "highest_accuracy": highest["accuracy"],
-            "without_low": own["without"].min(),
-            "without_high": own["without"].max(),
-            "decides": tuple(own.loc[own["decides"], "entry"]),
+            "without_low": group["without"].min(),
+            "without_high": group["without"].max(),
+            "decides": tuple(group.loc[group["decides"], "entry"]),
             "rho": rho,
         }
-        found.append(line)
-    return pd.DataFrame(found)
+        lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def frequencies(entries: Iterable[str], counts: Mapping[str, int]) -> list[int]:
@@ -137,7 +139,7 @@ def smallest_difference(se: float, df: float | None) -> float:
 
 
 def _of_row(items: _Items, whole: Estimate) -> dict[str, object]:
-    limit, share = max(_shares(items, whole), key=lambda one: one[1], default=(None, None))
+    limit, share = max(_shares(items, whole), key=lambda pair: pair[1], default=(None, None))
     return {
         "n_items": whole.n_items,
         "accuracy": whole.value,
@@ -174,14 +176,14 @@ def _of_entries(
 ) -> Iterator[dict[str, object]]:
     for entry in entries:
         chosen = (words == entry).fillna(False).to_numpy(bool)
-        found, others = items.estimate(chosen), items.estimate(~chosen)
-        assert found is not None
+        accuracy, others = items.estimate(chosen), items.estimate(~chosen)
+        assert accuracy is not None
         yield {
             "entry": entry,
-            "n_items": found.n_items,
-            "accuracy": found.value,
-            "low": found.low,
-            "high": found.high,
+            "n_items": accuracy.n_items,
+            "accuracy": accuracy.value,
+            "low": accuracy.low,
+            "high": accuracy.high,
             "without": others.value if others else None,
             "decides": others is not None and _side(others) != _side(whole),
         }

@@ -43,8 +43,8 @@ def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
 
 def _by_first_appearance(cells: NDArray[Any]) -> list[int]:
     """Return a number for each row of cells, in order of first appearance; equal rows have equal numbers."""
-    seen: dict[tuple[Any, ...], int] = {}
-    return [seen.setdefault(row, len(seen)) for row in map(tuple, cells)]
+    numbers: dict[tuple[Any, ...], int] = {}
+    return [numbers.setdefault(row, len(numbers)) for row in map(tuple, cells)]
 
 
 SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
@@ -69,8 +69,8 @@ def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame,
     """Return the rows of a table in order, and the row number of each verdict."""
     names = [*ROW, *by]
     cells = verdicts[names].astype({name: "str" for name in by if name.endswith(ENTRY)})
-    appeared = cells.groupby(names, sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    keys = cells.assign(place=appeared).drop_duplicates("place").reset_index(drop=True)
+    group_numbers = cells.groupby(names, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    keys = cells.assign(place=group_numbers).drop_duplicates("place").reset_index(drop=True)
     keys = in_table_order(keys, by)
     cells = keys[names].astype(object)
-    return cells.where(cells.notna(), None), np.argsort(keys["place"].to_numpy())[appeared]
+    return cells.where(cells.notna(), None), np.argsort(keys["place"].to_numpy())[group_numbers]
