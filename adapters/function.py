@@ -113,10 +113,10 @@ def _find(module: ModuleType, called: str, path: Path) -> Callable[..., object]:
     value: object = vars(module).get(called)
     if callable(value):
         return value
-    there = [
+    names = [
         name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__
     ]
-    raise ModelError(f"{path} has no function {called!r}. {suggest(called, there, 'Functions')}")
+    raise ModelError(f"{path} has no function {called!r}. {suggest(called, names, 'Functions')}")
 
 
 def _check_arguments(function: Callable[..., object], keywords: Mapping[str, object], where: str) -> None:

@@ -164,9 +164,9 @@ class LmEvalModel:
 
 def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEvalModel:
     """Open `--model lm-eval:BACKEND`; `--model-args` are arguments of lm-eval."""
-    known = sorted(model_registry.keys())
-    if rest not in known:
-        raise ModelError(f"lm-eval has no backend {rest!r}. {suggest(rest, known, 'Backends')}")
+    backends = sorted(model_registry.keys())
+    if rest not in backends:
+        raise ModelError(f"lm-eval has no backend {rest!r}. {suggest(rest, backends, 'Backends')}")
     context, arguments = arguments.get("bos", ""), {**arguments}
     if context:
         del arguments["bos"]
@@ -191,19 +191,19 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
 
 def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> None:
     """Refuse unknown arguments; most backends accept any, and some silently ignore them."""
-    known = {"bos"} | {
+    names = {"bos"} | {
         name
         for base in cls.__mro__
         for name, parameter in inspect.signature(vars(base).get("__init__", object)).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     } - {"self"}
-    served = any(base.__name__ == "TemplateAPI" for base in cls.__mro__)
-    for name in sorted(arguments.keys() - known):
+    is_served = any(base.__name__ == "TemplateAPI" for base in cls.__mro__)
+    for name in sorted(arguments.keys() - names):
         # A backend with local weights passes them on to a library, which has better messages.
-        if served or get_close_matches(name, sorted(known), n=1):
+        if is_served or get_close_matches(name, sorted(names), n=1):
             raise ModelError(
                 f"--model-args {name}: lm-eval:{backend} has no argument {name!r}. "
-                f"{suggest(name, known, 'Arguments')}"
+                f"{suggest(name, names, 'Arguments')}"
             )
 
 

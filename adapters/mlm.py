@@ -235,14 +235,14 @@ class MaskedModel(OfPieces):
             raise
         except Exception:  # models with an unusual structure may raise anything
             return False
-        whole = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
-        ids = torch.from_numpy(whole).to(self.model.device)
-        at = np.arange(3), positions + len(self.before)
+        rows = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
+        ids = torch.from_numpy(rows).to(self.model.device)
+        places = np.arange(3), positions + len(self.before)
         with wide_logits(self.model):
-            expected = self.opened.logits(self.opened.inputs(ids))[at].float().log_softmax(-1)
-        more = torch.nn.functional.pad(ids, (0, 1))
+            expected = self.opened.logits(self.opened.inputs(ids))[places].float().log_softmax(-1)
+        longer = torch.nn.functional.pad(ids, (0, 1))
         mask = torch.nn.functional.pad(torch.ones_like(ids), (0, 1))
-        padded = self.opened.logits(self.opened.inputs(more, mask))[at].float().log_softmax(-1)
+        padded = self.opened.logits(self.opened.inputs(longer, mask))[places].float().log_softmax(-1)
         if logprobs.shape != expected.shape:
             return False
         noise = (padded - expected).cpu().numpy()

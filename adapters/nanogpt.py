@@ -60,11 +60,11 @@ class NanoGPT(CausalModel):
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces; refuse unknown characters."""
-        strange = sentences.filter(pa.array(self._strange(sentences)))
-        if len(strange):
-            what = quoted_text(strange[0].as_py())
+        unreadable = sentences.filter(pa.array(self._strange(sentences)))
+        if len(unreadable):
+            sentence = quoted_text(unreadable[0].as_py())
             raise ModelError(
-                f"the sentence {what} has a character that the model {self.card.name} does not know.\n"
+                f"the sentence {sentence} has a character that the model {self.card.name} does not know.\n"
                 "  Remove the sentence, or add --too-long skip, which skips unknown characters too."
             )
         return super().encode(sentences)

@@ -247,10 +247,10 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | CausalModel:
     """Open `--model bundled:NAME`, a checkpoint that comes with tseval."""
-    known = bundled_checkpoints()
-    if rest not in known:
+    checkpoints = bundled_checkpoints()
+    if rest not in checkpoints:
         raise ModelError(
             f"no checkpoint that comes with tseval has the name {rest!r}.\n"
-            f"  {suggest(rest, known, 'Bundled')}"
+            f"  {suggest(rest, checkpoints, 'Bundled')}"
         )
-    return open_checkpoint(str(known[rest]), arguments, device)
+    return open_checkpoint(str(checkpoints[rest]), arguments, device)

@@ -85,9 +85,9 @@ class NgramModel:
 def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramModel:
     """Open `--model ngram:FILE`, an ARPA file or a KenLM binary."""
     if unknown := sorted(arguments.keys() - {"eos"}):
-        known = suggest(unknown[0], ("eos",), "Arguments")
+        hint = suggest(unknown[0], ("eos",), "Arguments")
         raise ModelError(
-            f"--model-args {unknown[0]}: models of the kind ngram have no argument with this name. {known}"
+            f"--model-args {unknown[0]}: models of the kind ngram have no argument with this name. {hint}"
         )
     eos = arguments.get("eos", "false")
     if eos not in ("true", "false"):
@@ -121,5 +121,5 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
     else:
         reason = str(error).partition("' (")[2].removesuffix(")")
     reason = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", reason)
-    shown = "".join(letter if letter.isprintable() else "?" for letter in reason)[:200]
-    return f" ({shown})" if shown else ""
+    text = "".join(letter if letter.isprintable() else "?" for letter in reason)[:200]
+    return f" ({text})" if text else ""

@@ -123,9 +123,9 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
         raise ModelError(
             f"no oracle has the name {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}"
         )
-    known = ("k", "m") if rest in AUTOMATA else ("k", "m", "code")
-    if unknown := sorted(arguments.keys() - {*known}):
-        hint = suggest(unknown[0], known, "Arguments")
+    names = ("k", "m") if rest in AUTOMATA else ("k", "m", "code")
+    if unknown := sorted(arguments.keys() - {*names}):
+        hint = suggest(unknown[0], names, "Arguments")
         raise ModelError(f"--model-args {unknown[0]}: oracle:{rest} has no argument with this name. {hint}")
     if rest in AUTOMATA:
         k, m = _number("k", arguments), _number("m", arguments)

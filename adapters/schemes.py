@@ -25,7 +25,7 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
             "the name of the model is empty. Give the path of a checkpoint, or a bundled model: bundled:lstm"
         )
     scheme, colon, rest = spec.partition(":")
-    known = _bundled_adapters()
+    known_adapters = _bundled_adapters()
     if not colon or Path(spec).exists():
         scheme, rest = "hf" if Path(spec).suffix == ".gguf" else "native", spec
         if not Path(spec).exists():
@@ -36,14 +36,14 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
                 f"{spec} is a Python file, not a model.\n"
                 f"  Name the function in it that returns a model: --model {spec}:load"
             )
-    elif scheme not in known:
-        known = adapters()  # only here, because listing the installed packages is slow
-        if scheme not in known and file_and_function(spec):
+    elif scheme not in known_adapters:
+        known_adapters = adapters()  # only here, because listing the installed packages is slow
+        if scheme not in known_adapters and file_and_function(spec):
             scheme, rest = "function", spec
-    if scheme not in known:
-        fix = not_yet_installed(scheme) or f"\n  {suggest(scheme, known, 'Adapters')}"
+    if scheme not in known_adapters:
+        fix = not_yet_installed(scheme) or f"\n  {suggest(scheme, known_adapters, 'Adapters')}"
         raise ModelError(f"{spec}: no file has this name, and no adapter has the name {scheme!r}.{fix}")
-    return known[scheme], rest
+    return known_adapters[scheme], rest
 
 
 def file_and_function(spec: str) -> tuple[Path, str] | None:

@@ -52,12 +52,12 @@ class DenoisingModel(MaskedModel):
     def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
         OfPieces.__init__(self, opened, leading_space, white_space)
         self.pll, tokenizer = "original", opened.tokenizer
-        known = [
+        sentinels = [
             id
             for id in tokenizer.convert_tokens_to_ids(SENTINELS)
             if id not in {None, tokenizer.unk_token_id}
         ]
-        mask = known[0] if tokenizer.mask_token_id is None and known else tokenizer.mask_token_id
+        mask = sentinels[0] if tokenizer.mask_token_id is None and sentinels else tokenizer.mask_token_id
         if mask is None:
             raise ModelError(
                 f"seq2seq:{opened.name}: the tokenizer has neither a mask token nor {SENTINELS[0]}.\n"

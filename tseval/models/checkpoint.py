@@ -91,8 +91,8 @@ def _stored(value: object) -> StoredTensor:
         return tensor
     if isinstance(value, Pickled) and value.called == _META:
         raise refused("a tensor has a shape but no numbers")
-    what = quoted(value.called) if isinstance(value, Pickled) else quoted(value)
-    raise refused(f"tseval refuses this file: its Python pickle holds {what}, which is not plain data")
+    description = quoted(value.called) if isinstance(value, Pickled) else quoted(value)
+    raise refused(f"tseval refuses this file: its Python pickle holds {description}, which is not plain data")
 
 
 def _written_out(value: object, made: dict[StoredTensor, Tensor]) -> object:

@@ -32,14 +32,16 @@ def encode_words(
     distinct = cast("list[str]", words.dictionary.to_pylist())
     if lowercase:
         distinct = [word.lower() for word in distinct]
-    known = [word if word in ids else unknown for word in distinct]
-    which = words.indices.to_numpy()
-    tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
+    readable = [word if word in ids else unknown for word in distinct]
+    indices = words.indices.to_numpy()
+    tokens = np.array([ids[word] for word in readable], dtype=np.int64)[indices]
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     n_unknown = np.concatenate(([0], np.cumsum(tokens == ids[unknown])))
-    seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
+    seen_words = pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), pa.array(readable).take(words.indices)
+    )
     return Encoded(
-        seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
+        seen=cast("pa.StringArray", pc.binary_join(seen_words, " ")),
         tokens=tokens,
         lengths=lengths,
         n_unknown=(n_unknown[offsets[1:]] - n_unknown[offsets[:-1]]).astype(np.int32),
@@ -93,7 +95,7 @@ class OfWords:
         distinct = [str(word) for word in words.dictionary.to_pylist()]
         if self.vocabulary.lowercase:
             distinct = [word.lower() for word in distinct]
-        known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
+        is_known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
         is_unreadable = np.zeros(len(sentences), dtype=np.bool_)
-        is_unreadable[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
+        is_unreadable[pc.list_parent_indices(split).filter(pc.invert(is_known)).to_numpy()] = True
         return is_unreadable

@@ -97,9 +97,9 @@ class Sizes:
         if not isinstance(self.widths, list | tuple):
             raise ModelError(f"the widths of the layers must be a list, not {self.widths!r:.60}")
         object.__setattr__(self, "widths", tuple(self.widths))
-        whole = all(type(width) is int and 1 <= width <= self.hidden for width in self.widths)
+        are_sizes = all(type(width) is int and 1 <= width <= self.hidden for width in self.widths)
         if self.widths and not (
-            whole and len(self.widths) == self.layers and max(self.widths) == self.hidden
+            are_sizes and len(self.widths) == self.layers and max(self.widths) == self.hidden
         ):
             raise ModelError(
                 f"widths must be one number for each of the {self.layers} layers, and the largest must be "

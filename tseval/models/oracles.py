@@ -369,15 +369,15 @@ def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iter
     follows = {EOS: 1.0}
     for number, symbol in enumerate((EOS, *symbols)):
         if symbol not in ids:
-            known = _brief(words[2:])
+            choices = _brief(words[2:])
             raise ModelError(
-                f"symbol {number}, {symbol!r}, is not a symbol of the language. Symbols: {known}"
+                f"symbol {number}, {symbol!r}, is not a symbol of the language. Symbols: {choices}"
             )
         if symbol not in follows:
-            known = _brief(follows) + (" (<eos> ends the string)" if EOS in follows else "")
+            choices = _brief(follows) + (" (<eos> ends the string)" if EOS in follows else "")
             raise ModelError(
                 f"symbol {number}, {symbol!r}, cannot follow the symbols before it. Symbols that can follow: "
-                f"{known}"
+                f"{choices}"
             )
         projected = model.project(torch.tensor([ids[symbol]]))
         gates = _gates(oracle, model, projected, state)

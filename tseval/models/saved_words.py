@@ -122,19 +122,19 @@ def _is_named(path: str) -> bool:
 
 def describe_words(words: list[str], source: str, options: VocabularyOptions) -> Words:
     """Add start symbol, unknown word and case to words, inferred or from the options."""
-    known = set(words)
+    known_words = set(words)
     for name, word in (("bos", options.bos), ("unk", options.unk)):
-        if word is not None and word not in known and not (name == "unk" and word == "none"):
+        if word is not None and word not in known_words and not (name == "unk" and word == "none"):
             raise ModelError(
                 f"{name}={word}: the vocabulary has no such word. {suggest(word, words, 'Words')}"
             )
-    start = options.bos or next((word for word in STARTS if word in known), None)
+    start = options.bos or next((word for word in STARTS if word in known_words), None)
     if start is None:
         raise ModelError(
             f"the vocabulary has no {EOS}, and no other word that starts a sentence.\n"
             "  Name the word that ended a line in training: --model-args bos=WORD"
         )
-    unknown = options.unk or next((word for word in UNKNOWNS if word in known), None)
+    unknown = options.unk or next((word for word in UNKNOWNS if word in known_words), None)
     if options.lowercase not in (None, "true", "false"):
         raise ModelError(f"lowercase={options.lowercase}: write true or false")
     plain = [word for word in words if not SYMBOL.fullmatch(word)]

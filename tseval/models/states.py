@@ -94,9 +94,9 @@ def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
     groups: dict[tuple[str, int], dict[str, tuple[str, StoredTensor]]] = {}
     names = set()
     for name, tensor in state.tensors.items():
-        if not (known := LAYER.fullmatch(name)):
+        if not (match := LAYER.fullmatch(name)):
             continue
-        prefix, kind, part, number, reverse, raw = known.groups()
+        prefix, kind, part, number, reverse, raw = match.groups()
         if reverse:
             raise ModelError(
                 f"the layers are bidirectional ({name}), so they see later words.\n"
@@ -294,11 +294,12 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
     layers, names = _layers(state, arguments.get("layers"))
     rest = {name: tensor for name, tensor in state.tensors.items() if name not in names and is_float(tensor)}
     ends = _ends(state, layers, rest, file, arguments)
-    if left := {
+    if unused := {
         name: tensor for name, tensor in rest.items() if name not in (ends.embedding, ends.output, ends.bias)
     }:
         raise ModelError(
-            f"the file has weights that no LSTM, GRU or RNN language model has: {_listed(left)}.\n{OTHER_FIX}"
+            f"the file has weights that no LSTM, GRU or RNN language model has: {_listed(unused)}."
+            f"\n{OTHER_FIX}"
         )
     arch, options = _cell(layers, _modes(state, file.value), arguments.get("nonlinearity"))
     stored = {"embedding.weight": rest[ends.embedding], "output.weight": rest[ends.output]}
@@ -312,12 +313,12 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
     words = find_vocabulary(
         path, file.value, stored["embedding.weight"].shape[0], VocabularyOptions(**options_of_words)
     )
-    read = {name: file.read(tensor).float() for name, tensor in stored.items()}
-    tied = torch.equal(read["embedding.weight"], read["output.weight"])
+    tensors = {name: file.read(tensor).float() for name, tensor in stored.items()}
+    tied = torch.equal(tensors["embedding.weight"], tensors["output.weight"])
     hidden = {layer.hidden for layer in layers}
     sizes = Sizes(
         arch=arch,
-        vocabulary=len(read["embedding.weight"]),
+        vocabulary=len(tensors["embedding.weight"]),
         embedding=layers[0].inputs,
         hidden=max(hidden),
         layers=len(layers),
@@ -326,11 +327,11 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
         options=options,
         widths=tuple(layer.hidden for layer in layers) if len(hidden) > 1 else (),
     )
-    weights = dict(read)
+    weights = dict(tensors)
     # Zeros for missing biases, which do not change the results.
     weights.setdefault("output.bias", torch.zeros(sizes.vocabulary))
     for i, part in product(range(len(layers)), ("bias_ih", "bias_hh")):
-        rows = len(read[f"layers.{i}.layer.weight_ih_l0"])
+        rows = len(tensors[f"layers.{i}.layer.weight_ih_l0"])
         weights.setdefault(f"layers.{i}.layer.{part}_l0", torch.zeros(rows))
     if tied:
         del weights["output.weight"]

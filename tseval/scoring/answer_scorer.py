@@ -42,16 +42,18 @@ class AnswerScorer(Scorer):
     def ask(self, questions: pa.StringArray, known: Mapping[str, Answer]) -> Iterator[tuple[str, Answer]]:
         """Yield each question without a known answer, with its answer, as the answers arrive."""
         texts = [str(text) for text in questions.to_pylist() if text not in known]
-        left = set(range(len(texts)))
+        unanswered = set(range(len(texts)))
         pairs = [both_sentences(text) for text in texts]
         for place, answer in self._model.answers(pairs) if texts else ():
-            if place not in left:
+            if place not in unanswered:
                 raise wrong_output(f"{self.card.name} answered the question number {place} of its own accord")
-            left.discard(place)
+            unanswered.discard(place)
             self.n_contexts += 1
             yield texts[place], self._checked(answer, texts[place])
-        if left:
-            raise wrong_output(f"{self.card.name} did not answer {len(left):,} of {len(texts):,} questions")
+        if unanswered:
+            raise wrong_output(
+                f"{self.card.name} did not answer {len(unanswered):,} of {len(texts):,} questions"
+            )
 
     def _checked(self, answer: Answer, question: str) -> Answer:
         if not isinstance(answer, Answer) or not isinstance(answer.text, str):
@@ -75,17 +77,17 @@ class AnswerScorer(Scorer):
         `ANSWER_COLUMNS` are added to the columns of all scored sentences. `logprob` is the log-probability of
         the answer, or 0 if the model gives no probabilities.
         """
-        given = [answers[str(text)] for text in questions.to_pylist()]
-        both = [answer.logprobs or (None, None) for answer in given]
+        in_order = [answers[str(text)] for text in questions.to_pylist()]
+        logprob_pairs = [answer.logprobs or (None, None) for answer in in_order]
         columns: dict[str, list[object]] = {
-            ANSWER: [answer.text for answer in given],
-            LOGPROB_1: [first for first, _ in both],
-            LOGPROB_2: [second for _, second in both],
+            ANSWER: [answer.text for answer in in_order],
+            LOGPROB_1: [first for first, _ in logprob_pairs],
+            LOGPROB_2: [second for _, second in logprob_pairs],
         }
-        logprobs = np.array([_of_answer(answer) for answer in given])
+        logprobs = np.array([_of_answer(answer) for answer in in_order])
         _, n_words = words_and_lengths(questions)
-        nothing = np.zeros(len(questions), dtype=np.int32)
-        encoded = Encoded(questions, np.empty(0), n_words, nothing)
+        zeros = np.zeros(len(questions), dtype=np.int32)
+        encoded = Encoded(questions, np.empty(0), n_words, zeros)
         words = pa.nulls(int(n_words.sum()), pa.float32())
         table = rows_of_sums(questions, encoded, words, logprobs, self.card.name)
         for name, kind in ANSWER_COLUMNS.items():

@@ -129,9 +129,9 @@ def _blocks(weight: Tensor) -> Tensor:
     Incomplete blocks and pairs are filled with zeros.
     """
     outputs, columns = weight.shape
-    whole = torch.zeros(-(-outputs // BLOCK) * BLOCK, columns + columns % 2, dtype=torch.bfloat16)
-    whole[:outputs, :columns] = weight
-    pairs = whole.view(torch.int32)
+    padded = torch.zeros(-(-outputs // BLOCK) * BLOCK, columns + columns % 2, dtype=torch.bfloat16)
+    padded[:outputs, :columns] = weight
+    pairs = padded.view(torch.int32)
     return pairs.view(-1, BLOCK, pairs.shape[1]).transpose(1, 2).contiguous()
 
 

@@ -20,13 +20,13 @@ def accelerator() -> torch.device | None:
 
 def pick_device(name: str) -> torch.device:
     """Return the device with a name; `auto` is the accelerator if there is one, otherwise the CPU."""
-    found = accelerator()
+    device = accelerator()
     if name == "auto":
-        name = "cpu" if found is None else found.type
+        name = "cpu" if device is None else device.type
     if not _computes(name):
-        here = "auto, cpu" if found is None else f"auto, cpu, {found.type}"
+        choices = "auto, cpu" if device is None else f"auto, cpu, {device.type}"
         raise ModelError(
-            f"the device {name!r} is not available on this machine. Choose an available --device: {here}."
+            f"the device {name!r} is not available on this machine. Choose an available --device: {choices}."
         )
     return torch.device(name)
 
@@ -56,9 +56,9 @@ def widest_float(device: torch.device) -> torch.dtype:
 
 def empty_caches() -> None:
     """Free the accelerator's memory that torch caches but does not use."""
-    found = accelerator()
-    if found is not None:
-        torch.get_device_module(found).empty_cache()
+    device = accelerator()
+    if device is not None:
+        torch.get_device_module(device).empty_cache()
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -67,5 +67,7 @@ def out_of_memory(error: BaseException) -> bool:
         return True
     # torch's CPU allocator, forwarded device errors, and oneDNN without memory for its code all raise a plain
     # RuntimeError.
-    said = str(error)
-    return any(one in said for one in ("allocate memory", "out of memory", "could not create a primitive"))
+    message = str(error)
+    return any(
+        text in message for text in ("allocate memory", "out of memory", "could not create a primitive")
+    )

@@ -179,17 +179,17 @@ def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised
     skipped = int(scorer.card.protocol.get("first_token") == "unscored")
     columns: dict[str, pa.Array[Any]] = {"n_tokens": pa.array(np.maximum(counts - skipped, 1), pa.int32())}
     if normalised.unigrams is not None:
-        known, tokens = normalised.unigrams.logprobs, scorer.token_keys(encoded)
-        if missing := dict.fromkeys(token for token in tokens if token not in known):
-            more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
-            named = ", ".join(repr(shortened(token, 40)) for token in list(missing)[:_SHOWN])
+        logprobs, tokens = normalised.unigrams.logprobs, scorer.token_keys(encoded)
+        if missing := dict.fromkeys(token for token in tokens if token not in logprobs):
+            remainder = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+            listing = ", ".join(repr(shortened(token, 40)) for token in list(missing)[:_SHOWN])
             raise ModelError(
                 f"the file of --unigrams has no counts for some tokens of {scorer.card.name}: "
-                f"{named}{more}.\n"
+                f"{listing}{remainder}.\n"
                 "  Add a line for every token of the sentences, and for <unk>, as docs/scoring.md "
                 "describes."
             )
-        values = np.array([known[token] for token in tokens])
+        values = np.array([logprobs[token] for token in tokens])
         starts = np.cumsum(counts) - counts
         if skipped:
             values[starts] = 0.0

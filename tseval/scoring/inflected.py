@@ -54,18 +54,18 @@ class FormWords:
         """Encode words after a context, and describe the result."""
         encoded = encode(pa.array([f"{context}{SPACE}{word}" for word in words], pa.string()))
         unknown = Unknown.of(card.protocol)
-        last = [str(seen).rsplit(SPACE, 1)[-1] for seen in encoded.seen.to_pylist()]
+        last_words = [str(seen).rsplit(SPACE, 1)[-1] for seen in encoded.seen.to_pylist()]
         lowercase = unknown.lowercase
-        known = [
+        is_known = [
             not unknown.is_unknown(word.lower() if lowercase else word, seen)
-            for word, seen in zip(words, last, strict=True)
+            for word, seen in zip(words, last_words, strict=True)
         ]
         pieces = np.ones(int(encoded.lengths.sum()), np.int64) if encoded.pieces is None else encoded.pieces
         single = pieces[np.cumsum(encoded.lengths) - 1] == 1
         ids = np.zeros(len(words), dtype=np.int64)
         if len(encoded.tokens):  # a model of sentences has no visible vocabulary
             ids = np.where(single, encoded.tokens[np.cumsum(encoded.token_counts) - 1], 0).astype(np.int64)
-        return cls(np.array(known), single, ids)
+        return cls(np.array(is_known), single, ids)
 
 
 def extends_contexts(
@@ -159,15 +159,15 @@ def read_distributions(
         Total probability of the entries that are more probable than each word, (contexts, words).
     """
     before = np.empty(logprobs.shape)
-    for contexts, whole in tables:
-        for tile in in_tiles(np.arange(len(contexts)), whole.shape[1]):
-            table, rows = whole[on_device(tile, whole.device)].float(), contexts[tile]
+    for contexts, distribution in tables:
+        for tile in in_tiles(np.arange(len(contexts)), distribution.shape[1]):
+            table, rows = distribution[on_device(tile, distribution.device)].float(), contexts[tile]
             divisor = np.zeros((len(rows), 1))
             if begins is not None:
                 starts = table[:, on_device(begins, table.device)].double()
                 divisor = starts.logsumexp(1, keepdim=True).cpu().numpy()
-            chosen = table[:, on_device(ids[single], table.device)].double().cpu().numpy()
-            logprobs[np.ix_(rows, single)] = chosen - divisor
+            values = table[:, on_device(ids[single], table.device)].double().cpu().numpy()
+            logprobs[np.ix_(rows, single)] = values - divisor
             before[rows] = _ranked(table, logprobs[rows] + divisor)
     return before
 

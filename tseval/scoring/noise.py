@@ -32,5 +32,5 @@ def noise_limits(noise: np.ndarray, dtype: torch.dtype) -> np.ndarray:
 
 def within_noise(differences: np.ndarray, noise: np.ndarray, dtype: torch.dtype) -> bool:
     """Return whether `differences`, (others,), come from rounding alone; other arguments: `noise_limits`."""
-    found = np.abs(differences)
-    return bool(np.isfinite(found).all() and (np.quantile(found, LEVELS) <= noise_limits(noise, dtype)).all())
+    sizes = np.abs(differences)
+    return bool(np.isfinite(sizes).all() and (np.quantile(sizes, LEVELS) <= noise_limits(noise, dtype)).all())

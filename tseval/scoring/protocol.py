@@ -464,29 +464,29 @@ def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
 
 def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> None:
     """Refuse encoded sentences whose parts do not match the sentences or each other."""
-    what = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
+    description = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
     if not isinstance(encoded, Encoded):
         raise wrong_output(
             f"the method `encode` of {who} returned {_kind(encoded)}, but must return an "
-            f"`Encoded`, for {what}"
+            f"`Encoded`, for {description}"
         )
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
         raise wrong_output(
             f"each part of the result of `encode` of {who} must have {len(sentences)} entries, but the parts "
-            f"have {min(counts)} to {max(counts)} entries, for {what}"
+            f"have {min(counts)} to {max(counts)} entries, for {description}"
         )
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:
         raise wrong_output(
             f"the method `encode` of {who} returned numbers of pieces for {len(encoded.pieces)} words, but "
-            f"there are {n_words} words in {what}"
+            f"there are {n_words} words in {description}"
         )
     n_tokens = n_words if encoded.pieces is None else int(encoded.pieces.sum())
     if len(encoded.tokens) != n_tokens:
         raise wrong_output(
             f"the method `encode` of {who} returned {len(encoded.tokens)} tokens, but by its own "
-            f"counts the words have {n_tokens} tokens in all, for {what}"
+            f"counts the words have {n_tokens} tokens in all, for {description}"
         )
 
 
@@ -494,12 +494,12 @@ def refuse_above_zero(scored: pa.Table, who: str) -> None:
     """Refuse scored sentences with a probability above 1."""
     words: Any = scored["words"].combine_chunks()
     values = words.flatten()
-    known = values if values.null_count < len(values) else scored["logprob"]
-    highest = pc.max(known).as_py()
+    logprobs = values if values.null_count < len(values) else scored["logprob"]
+    highest = pc.max(logprobs).as_py()
     if highest is None or highest <= ABOVE_ZERO:
         return
-    place = pc.index(known, pc.max(known)).as_py()
-    row = place if known is not values else int(pc.list_parent_indices(words)[place].as_py())
+    place = pc.index(logprobs, pc.max(logprobs)).as_py()
+    row = place if logprobs is not values else int(pc.list_parent_indices(words)[place].as_py())
     raise _above_zero(highest, scored["sentence"][row].as_py(), who)
 
 

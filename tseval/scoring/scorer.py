@@ -194,7 +194,9 @@ class Scorer(ABC):
             logprobs[:, words.known] = score_as_sentences(self.score, contexts, of_those(asked, words.known))
             return forms_table(table, logprobs, None, words.known)
         encoded = self._encode(contexts)
-        first = next((word for word, known in zip(asked.words, words.known, strict=True) if known), None)
+        first = next(
+            (word for word, is_known in zip(asked.words, words.known, strict=True) if is_known), None
+        )
         if first is not None and not extends_contexts(self._encode, contexts, encoded, first):
             raise ModelError(
                 f"{self.card.name} splits a context into other tokens if a word follows, so tseval cannot "
@@ -202,17 +204,17 @@ class Scorer(ABC):
                 "  Use a tokenizer that begins a new token at a space."
             )
         begins: np.ndarray | None = getattr(self.model, "word_beginnings", None)
-        single, known = words.single & words.known, words.single & words.known
+        single, is_known = words.single & words.known, words.single & words.known
         if begins is not None:
             separate = separate_words(asked, words)
-            single, known = words.known & ~separate, words.known
+            single, is_known = words.known & ~separate, words.known
             if separate.any():
                 logprobs[:, separate] = score_as_sentences(self.score, contexts, of_those(asked, separate))
-        self._note_forms(asked, words, known)
+        self._note_forms(asked, words, is_known)
         tables = distributions(self.model, encoded, self._memory.at_once)
         before = read_distributions(tables, logprobs, single, words.ids, begins)
         self.n_contexts += len(contexts)
-        return forms_table(table, logprobs, before, known)
+        return forms_table(table, logprobs, before, is_known)
 
     def _note_forms(self, asked: AskedForms, words: FormWords, known: np.ndarray) -> None:
         """Warn about words that are left out, or are slow to score, because they have several pieces."""

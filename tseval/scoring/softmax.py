@@ -82,8 +82,8 @@ def log_sums(
     shares = hidden.new_full((len(hidden), len(parts)), float("-inf"))
     scale = _quick_scale_ if isinstance(weight, NarrowMatrix) else _scale_
     for first, logits in _tiles(hidden, weight, bias):
-        one, several = _log_sums_of(*scale(logits), parts[:, first : first + logits.shape[1]])
-        total, shares = torch.logaddexp(total, one), torch.logaddexp(shares, several)
+        tile_total, tile_shares = _log_sums_of(*scale(logits), parts[:, first : first + logits.shape[1]])
+        total, shares = torch.logaddexp(total, tile_total), torch.logaddexp(shares, tile_shares)
     return total, shares
 
 

@@ -317,14 +317,14 @@ def as_table(
         sentences: Words of the sentence of each row.
         form: `tsv` or `jsonl`.
     """
-    written = []
+    table_rows = []
     for (row, label, before, length), words in zip(rows, sentences, strict=True):
         region = words[before : before + length]
-        known = [word.surprisal for word in region if word.surprisal is not None]
-        nats = float(np.sum(known)) if len(known) == len(region) else None
+        values = [word.surprisal for word in region if word.surprisal is not None]
+        nats = float(np.sum(values)) if len(values) == len(region) else None
         text = plain(" ".join(word.text for word in region))
-        written.append((row, plain(label), before + 1, text, *_nats_and_bits(nats)))
-    return written_rows(TABLE_COLUMNS, written, form)
+        table_rows.append((row, plain(label), before + 1, text, *_nats_and_bits(nats)))
+    return written_rows(TABLE_COLUMNS, table_rows, form)
 
 
 def as_picture(
@@ -372,12 +372,13 @@ def _drawn(names: Sequence[str], tokens: Sequence[Token], largest: float, notes:
             lines.append(f"{name}       –{note and '  '}{note}")
         else:
             share = token.surprisal / largest if largest else 0.0
-            drawn = f"{bar(share):{BAR}}" if note else bar(share)
-            lines.append(f"{name}  {_both(token.surprisal)}  {drawn}{note and '  '}{note}".rstrip())
+            drawing = f"{bar(share):{BAR}}" if note else bar(share)
+            lines.append(f"{name}  {_both(token.surprisal)}  {drawing}{note and '  '}{note}".rstrip())
     total = fsum(token.surprisal for token in tokens if token.surprisal is not None)
-    known = all(token.surprisal is not None for token in tokens[1:])  # the first one may have no context
-    in_all = f"  {_both(total)}  in all" if known else "       –  in all"
-    return "\n".join([*lines, f"{'':{len(names[0])}}{in_all}", ""])
+    # The first token may have no context.
+    complete = all(token.surprisal is not None for token in tokens[1:])
+    total_text = f"  {_both(total)}  in all" if complete else "       –  in all"
+    return "\n".join([*lines, f"{'':{len(names[0])}}{total_text}", ""])
 
 
 def _both(nats: float) -> str:

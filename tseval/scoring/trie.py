@@ -286,11 +286,11 @@ def visit(
 
 def node_logprobs(model: RecurrentModel, trie: Trie, start: PrefixState | None = None) -> np.ndarray:
     """Compute the log-probability of every node given its context, (nodes,) float32, in nats."""
-    found = [_given_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie, start=start)]
-    if all(isinstance(one, Tensor) for one in found):  # copied once: a GPU would wait after every visit
-        logprobs: np.ndarray = torch.cat(cast("list[Tensor]", found)).cpu().numpy()
+    parts = [_given_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie, start=start)]
+    if all(isinstance(part, Tensor) for part in parts):  # copied once: a GPU would wait after every visit
+        logprobs: np.ndarray = torch.cat(cast("list[Tensor]", parts)).cpu().numpy()
         return logprobs
-    return np.concatenate([_fetched(one) for one in found])
+    return np.concatenate([_fetched(part) for part in parts])
 
 
 def logprobs_after(
@@ -304,10 +304,10 @@ def _given_after(
     model: RecurrentModel, state: PrefixState, rows: np.ndarray, tokens: np.ndarray
 ) -> np.ndarray | Tensor:
     """Get log-probabilities of words from a model, and check them; a tensor stays on its device."""
-    given = model.logprobs(state, rows, tokens)
-    if isinstance(given, Tensor) and given.shape == (len(tokens),) and given.is_floating_point():
-        return given
-    return as_array(given, len(tokens), model.card.name, "log-probabilities of words after their contexts")
+    logprobs = model.logprobs(state, rows, tokens)
+    if isinstance(logprobs, Tensor) and logprobs.shape == (len(tokens),) and logprobs.is_floating_point():
+        return logprobs
+    return as_array(logprobs, len(tokens), model.card.name, "log-probabilities of words after their contexts")
 
 
 def _fetched(given: np.ndarray | Tensor) -> np.ndarray:
@@ -449,9 +449,9 @@ def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
     """
     numbers = on_device(batch.contexts, device)
     ends = on_device(np.where(batch.contexts == PADDING, PADDING, contexts.ends[batch.contexts]), device)
-    here, there = numbers[:, :, None], numbers[:, None, :]
-    seen = (there <= here) & (here < ends[:, None, :])
-    return seen | torch.eye(numbers.shape[1], dtype=torch.bool, device=device)
+    rows, columns = numbers[:, :, None], numbers[:, None, :]
+    is_visible = (columns <= rows) & (rows < ends[:, None, :])
+    return is_visible | torch.eye(numbers.shape[1], dtype=torch.bool, device=device)
 
 
 def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:

@@ -154,10 +154,10 @@ class AdditiveCell(Cell):
         override it; other cells may, for speed.
         """
         with torch.enable_grad():
-            given = [tensor.detach().requires_grad_() for tensor in (drive, *before)]
-            after = self.update(given[0], tuple(given[1:]))
-        wanted = *given, *self.update_parameters
-        gradients = torch.autograd.grad(after, wanted, slopes, materialize_grads=True)
+            inputs = [tensor.detach().requires_grad_() for tensor in (drive, *before)]
+            after = self.update(inputs[0], tuple(inputs[1:]))
+        sources = *inputs, *self.update_parameters
+        gradients = torch.autograd.grad(after, sources, slopes, materialize_grads=True)
         return gradients[0], gradients[1 : 1 + self.n_states], gradients[1 + self.n_states :]
 
     def step(self, projected: Tensor, state: State) -> State:
