@@ -215,11 +215,11 @@ def distinct_headings(columns: Sequence[Column]) -> list[Column]:
         else column
         for column in columns
     ]
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for i, column in enumerate(named):
-        seen[column.heading] += 1
-        if seen[column.heading] > 1:
-            named[i] = replace(column, heading=f"{column.heading} #{seen[column.heading]}")
+        counts[column.heading] += 1
+        if counts[column.heading] > 1:
+            named[i] = replace(column, heading=f"{column.heading} #{counts[column.heading]}")
     return named
 
 

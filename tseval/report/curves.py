@@ -113,11 +113,11 @@ def curve_numbers(curves: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -> None:
     """Draw learning curves into SVG or PNG files; the same curves always give the same SVG."""
-    (first, name), *others = ((_kind(frame), frame["model"].iloc[0]) for frame in curves)
-    for kind, other in others:
+    (first, name), *rest = ((_kind(frame), frame["model"].iloc[0]) for frame in curves)
+    for kind, model in rest:
         if kind != first:
             raise TrainingError(
-                f"{other} is {kind.model}, but {name} is {first.model}, so one figure "
+                f"{model} is {kind.model}, but {name} is {first.model}, so one figure "
                 "cannot show both. Draw one figure for each kind."
             )
     write_figure(*curve_panels(curves), paths, TrainingError)
@@ -160,9 +160,9 @@ def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
 def _series(curves: pd.DataFrame, column: str, index: int, *, named: bool = True, **style: Any) -> Series:
     time, unit, _ = _kind(curves).time
     x, y = curves[time] / unit, curves[column]
-    known = np.isfinite(x + y)
+    is_finite = np.isfinite(x + y)
     name = curves["model"].iloc[0] if named else ""
-    return Series(index, name, x[known].tolist(), y[known].tolist(), style=style)
+    return Series(index, name, x[is_finite].tolist(), y[is_finite].tolist(), style=style)
 
 
 def _dash(layer: str | int) -> tuple[float, tuple[float, ...]]:

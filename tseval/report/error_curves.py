@@ -69,19 +69,19 @@ def read_error_curves(path: Path) -> pd.DataFrame:
 
 def _read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
     """Read the accuracies that were measured during the training of these curves."""
-    beside = _beside(path)
+    file = _beside(path)
     try:
-        return read_parquet(beside, columns, others=False)
+        return read_parquet(file, columns, others=False)
     except FileNotFoundError:
         raise TrainingError(
-            f"{beside}: this file does not exist. It has the accuracies that --eval-suite measures during "
+            f"{file}: this file does not exist. It has the accuracies that --eval-suite measures during "
             "the training.\n"
             "  Train the model again with tseval train lm --eval-suite SUITE."
         ) from None
     except (OSError, ContentError) as error:
         reason = first_line(error)
         raise TrainingError(
-            f"{beside}: this file does not have the accuracies that --eval-suite measures during a "
+            f"{file}: this file does not have the accuracies that --eval-suite measures during a "
             f"training ({reason}).\n"
             "  Train the model again with tseval train lm --eval-suite SUITE."
         ) from None
@@ -153,20 +153,20 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
 def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
     """Return panels of loss on strings and error by epoch, and of error against loss."""
     series: tuple[list[Series], list[Series], list[Series]] = [], [], []
-    by_loss, by_error, both = series
+    by_loss, by_error, error_by_loss = series
     for index, (name, model_rows) in enumerate(rows.groupby("model", sort=False)):
         style = {"markevery": max(1, len(model_rows) // MARKED)}
         epochs, loss, error = (model_rows[column].tolist() for column in ("epoch", *MEASURES))
         for measure, by_epoch in zip(MEASURES, series[:2], strict=True):
-            around = model_rows[f"{measure}_spread"].fillna(0)
-            values = ((model_rows[measure] + sign * around).tolist() for sign in (0, -1, 1))
+            spread = model_rows[f"{measure}_spread"].fillna(0)
+            values = ((model_rows[measure] + sign * spread).tolist() for sign in (0, -1, 1))
             by_epoch.append(Series(index, str(name), epochs, *values, style=style))
-        both.append(Series(index, str(name), loss, error, style=style))
+        error_by_loss.append(Series(index, str(name), loss, error, style=style))
     epoch, falling = Axis("epoch", most=9), Axis("loss on test strings, falling", falling=True)
     panels = [
         Panel("Loss on test strings", by_loss, epoch, Axis("nats per symbol")),
         Panel(f"Error on {rows['suite'].iloc[0]}", by_error, epoch, _up_from_zero(by_error)),
-        Panel("Error against loss", both, falling, _up_from_zero(both), rings=True),
+        Panel("Error against loss", error_by_loss, falling, _up_from_zero(error_by_loss), rings=True),
     ]
     return panels, STRINGS if len(by_loss) <= 2 * MOST_TOGETHER else replace(STRINGS, legend="")
 

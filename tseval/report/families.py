@@ -73,8 +73,8 @@ def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
             series = [
                 replace(line, index=colours[line.index]) for line in panel.series if line.index in colours
             ]
-            behind = [line for line in panel.series if line.index not in colours and line.name]
+            background = [line for line in panel.series if line.index not in colours and line.name]
             if series:
-                group.append(replace(panel, series=series, family=family, behind=behind))
+                group.append(replace(panel, series=series, family=family, behind=background))
         groups.append(group)
     return groups

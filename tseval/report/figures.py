@@ -143,17 +143,17 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
     sizes = [[_size(row[0], look) for row in rows] for rows in blocks]
     heights = [[height for _, height in row_heights] for row_heights in sizes]
     height = max(map(sum, heights)) if look.mark == "dot" else sum(map(sum, heights))
-    across = len(blocks) if look.mark == "dot" else max(map(len, blocks[0]))
+    n_across = len(blocks) if look.mark == "dot" else max(map(len, blocks[0]))
     width = (
-        across * max(width for row_heights in sizes for width, _ in row_heights)
+        n_across * max(width for row_heights in sizes for width, _ in row_heights)
         + look.margin[0]
         + NAMES * in_rows
     )
     figure = Figure((width, height + look.margin[1]), layout="constrained")
     parts: Sequence[Figure | SubFigure] = [figure]
     if look.mark in ("bar", "dot"):
-        down, beside = (len(blocks), 1) if look.mark == "bar" else (1, len(blocks))
-        parts = figure.subfigures(down, beside, squeeze=False).flatten().tolist()
+        n_rows, n_columns = (len(blocks), 1) if look.mark == "bar" else (1, len(blocks))
+        parts = figure.subfigures(n_rows, n_columns, squeeze=False).flatten().tolist()
     for part, rows, row_heights in zip(parts, blocks, heights, strict=True):
         if look.mark == "dot" and height - sum(row_heights) > 0.01:
             rows.append([])  # an empty row fills the shorter column
@@ -164,13 +164,13 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
             sharex="x" in look.shared, sharey="y" in look.shared,
         )  # fmt: skip
         for index, (row, line) in enumerate(zip(rows, grid, strict=True)):
-            below = len(rows[index + 1]) if index + 1 < len(rows) else 0
+            n_below = len(rows[index + 1]) if index + 1 < len(rows) else 0
             for axes in line[len(row) :]:
                 axes.remove()
             for column, (panel, axes) in enumerate(zip(row, line, strict=False)):
                 _draw_panel(axes, panel, look)
                 horizontal, vertical = _sides(panel, look)
-                if column >= below or "x" not in look.edges:
+                if column >= n_below or "x" not in look.edges:
                     axes.set_xlabel(horizontal.label)
                     axes.tick_params(labelbottom=True)
                 if column == 0 or "y" not in look.edges:
@@ -189,14 +189,14 @@ def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence
     """Arrange panels in rows; each family of bars, and each of two columns of dots, is a separate block."""
     if look.mark == "bar":
         return [[group] for group in groups]
-    rows = [group[at : at + look.across] for group in groups for at in range(0, len(group), look.across)]
+    rows = [group[i : i + look.across] for group in groups for i in range(0, len(group), look.across)]
     if look.mark != "dot" or len(rows) == 1:
         return [rows]
     heights = [_size(row[0], look)[1] for row in rows]
     if sum(heights) <= look.tallest:
         return [rows]
-    at = min(range(1, len(rows)), key=lambda at: max(sum(heights[:at]), sum(heights[at:])))
-    return [rows[:at], rows[at:]]
+    i = min(range(1, len(rows)), key=lambda i: max(sum(heights[:i]), sum(heights[i:])))
+    return [rows[:i], rows[i:]]
 
 
 def _size(panel: Panel, look: Look) -> tuple[float, float]:
@@ -222,10 +222,10 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
         spread = min(LINE_STEP * (positions[-1] - positions[0] + 1) * len(panel.series), LINE_SPREAD)
     for order, curve in enumerate(panel.series):
         # Small offsets, so that intervals do not hide each other.
-        aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
+        offset = spread * ((order + 0.5) / len(panel.series) - 0.5)
         if look.mark == "dot":  # dots are placed from the bottom, and the first model is at the top
-            aside = -aside
-        _draw_series(axes, curve, [position + aside for position in curve.x], panel, look)
+            offset = -offset
+        _draw_series(axes, curve, [position + offset for position in curve.x], panel, look)
     if look.chance:
         (axes.axvline if look.mark == "dot" else axes.axhline)(CHANCE, **_CHANCE_LINE)
     horizontal, vertical = _sides(panel, look)
@@ -271,9 +271,9 @@ def _draw_series(axes: Axes, values: Series, positions: Sequence[float], panel: 
     x, y = (values.y, positions) if look.mark == "dot" else (positions, values.y)
     axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(values.style))
     if values.points:
-        aside = positions[0] - values.x[0] if positions else 0.0
+        offset = positions[0] - values.x[0] if positions else 0.0
         places, seeds = zip(*values.points, strict=True)
-        heights = [place + aside for place in places]
+        heights = [place + offset for place in places]
         x, y = (seeds, heights) if look.mark == "dot" else (heights, seeds)
         axes.plot(x, y, **{**sign, **SEED_POINTS})
     if panel.rings:
@@ -314,9 +314,9 @@ def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
     if look.mark == "bar":
         axes.set_xlim(0.5, len(words) + 0.5)
         axes.grid(visible=False, axis="x")
-    turned = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if _is_turned(panel, look) else {}
+    rotation = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if _is_turned(panel, look) else {}
     for label in axes.get_yticklabels() if look.mark == "dot" else axes.get_xticklabels():
-        label.set(parse_math=False, **turned)
+        label.set(parse_math=False, **rotation)
 
 
 def _broken(word: str, look: Look) -> list[str]:
@@ -366,7 +366,7 @@ def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
 
     lines = [(line.end, line.name, line.index) for line in panel.series if line.name and line.end is not None]
     ends: list[tuple[float, str, int | None]] = [*lines, *[(CHANCE, "chance", None)] * look.chance]
-    beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
+    transform = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
     scale = axes.yaxis.get_transform()
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
     ends.sort(key=lambda end: end[:2])
@@ -374,7 +374,7 @@ def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
     for height, (_, name, index) in zip(_apart(heights, look.gap, (low, high)), ends, strict=True):
         y = float(scale.inverted().transform(height))
         if index is not None:
-            axes.scatter([1.0], [y], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
+            axes.scatter([1.0], [y], s=18, transform=transform, clip_on=False, zorder=3, **_sign(index))
         text = axes.annotate(
             "", (1.0, y), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
             textcoords="offset points", va="center", color=INK, annotation_clip=False,
@@ -398,8 +398,8 @@ def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) ->
         while groups and fmean(groups[-1]) > fmean(group):
             group = [*groups.pop(), *group]
         groups.append(group)
-    moves = [fmean(group) - own_height for group in groups for own_height in group]
-    apart = [
+    moves = [fmean(group) - member for group in groups for member in group]
+    spaced = [
         max(height + move, low + space) for height, move, space in zip(heights, moves, gaps, strict=True)
     ]
-    return [min(height, high - space) for height, space in zip(apart, reversed(gaps), strict=True)]
+    return [min(height, high - space) for height, space in zip(spaced, reversed(gaps), strict=True)]

@@ -67,14 +67,12 @@ class Gate:
                 return f"A drop larger than {self.max_drop:g} is excluded in all {n_tests} tests."
             return f"No significant drop beyond {self.max_drop:g} in any of {n_tests} tests."
         dropped = int((self.failures["outcome"] == "dropped").sum())
-        open_ones = len(self.failures) - dropped
+        n_open = len(self.failures) - dropped
         parts = (
             [f"significant drop beyond {self.max_drop:g} in {dropped} of {n_tests} tests"] if dropped else []
         )
         parts += (
-            [f"a drop beyond {self.max_drop:g} cannot be excluded in {open_ones} of {n_tests}"]
-            if open_ones
-            else []
+            [f"a drop beyond {self.max_drop:g} cannot be excluded in {n_open} of {n_tests}"] if n_open else []
         )
         sentence = "; ".join(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
@@ -104,10 +102,12 @@ def gate(
             unknown row, or no item that both models can decide.
     """
     parts = []
-    for suite, (later, earlier) in _pairs(new, old, suites).items():
-        opened = for_analysis([earlier, later])
-        before, after = opened.verdicts.values()
-        parts.append((suite, opened, row_drops(before, after, _chosen(before, rows), max_drop)))
+    for suite, (new_run, old_run) in _pairs(new, old, suites).items():
+        opened = for_analysis([old_run, new_run])
+        old_verdicts, new_verdicts = opened.verdicts.values()
+        parts.append(
+            (suite, opened, row_drops(old_verdicts, new_verdicts, _chosen(old_verdicts, rows), max_drop))
+        )
     if rows and all(frame.empty for *_, frame in parts):
         raise _no_row(parts[0][1], rows)
     frames = [frame.assign(suite=suite) for suite, _, frame in parts if not frame.empty]
@@ -138,10 +138,10 @@ def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dic
         sides.append(run_of_suite)
     common = [name for name in sides[0] if name in sides[1]]
     if missing := [name for name in suites if name not in common]:
-        known = sorted({run.manifest.suite.name for run in (*new, *old)})
+        choices = sorted({run.manifest.suite.name for run in (*new, *old)})
         raise RunError(
             f"--suite {missing[0]}: not both models have a run on this suite.\n"
-            f"  {suggest(missing[0], known, 'Suites')}"
+            f"  {suggest(missing[0], choices, 'Suites')}"
         )
     if not common:
         names = (", ".join(sorted(side)) for side in sides)
@@ -222,9 +222,9 @@ def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Lin
 def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
     """Return notes on how to read the table, the most important first."""
     notes = []
-    if lost := int(lines.loc[lines[ROW[2]] != ALL_ROWS, "n_only_old"].sum()):
+    if n_old := int(lines.loc[lines[ROW[2]] != ALL_ROWS, "n_only_old"].sum()):
         notes.append(
-            f"{lost:,} items are decidable for the old model only. They are not compared: the new model may "
+            f"{n_old:,} items are decidable for the old model only. They are not compared: the new model may "
             "not know their words, or they may be too long for it."
         )
     if (lines["outcome"] == "not compared").any():

@@ -65,13 +65,13 @@ class Grouping:
         if not self:
             return Groups({name: [name] for name in opened.verdicts})
         named = {name: self.named.get(realpath(folder)) for name, folder in opened.folders.items()}
-        rest = [name for name in opened.verdicts if named[name] is None]
+        ungrouped = [name for name in opened.verdicts if named[name] is None]
         if self.pattern is not None:
-            group_of = {name: _group_in_name(self.pattern, name, opened) for name in rest}
+            group_of = {name: _group_in_name(self.pattern, name, opened) for name in ungrouped}
         elif self.by_architecture:
-            group_of = _by_architecture(opened, rest, bool(self.named))
+            group_of = _by_architecture(opened, ungrouped, bool(self.named))
         else:
-            group_of = {name: name for name in rest}
+            group_of = {name: name for name in ungrouped}
         runs_of: dict[str, list[str]] = {}
         for name in opened.verdicts:
             runs_of.setdefault(named[name] or group_of[name], []).append(name)
@@ -92,8 +92,8 @@ def check_pattern(pattern: str) -> None:
     Raises:
         RunError: It has not.
     """
-    found = Counter(re.findall(r"\{[^{}]*\}", pattern))
-    if found != Counter((GROUP, SEED)):
+    fields = Counter(re.findall(r"\{[^{}]*\}", pattern))
+    if fields != Counter((GROUP, SEED)):
         raise RunError(
             f"--group-by {pattern!r}: the pattern should have {GROUP} once and {SEED} once, and no other "
             "text in braces.\n  For names such as lstm-s1 and lstm-s2, write --group-by '{group}-s{seed}'."
@@ -143,15 +143,15 @@ def _by_architecture(opened: RunSet, rest: Sequence[str], others: bool) -> dict[
 
     The group has the name of the architecture; a model without others keeps its name.
     """
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in rest:
         card = opened.manifests[name].model
-        known = {what: value for what, value in card.details.items() if what not in _OF_A_SEED}
-        key = repr((card.kind, card.protocol, known)) if "architecture" in known else name
-        _refuse_same_model(opened, [*alike.setdefault(key, []), name])
-        alike[key].append(name)
+        described = {detail: value for detail, value in card.details.items() if detail not in _OF_A_SEED}
+        key = repr((card.kind, card.protocol, described)) if "architecture" in described else name
+        _refuse_same_model(opened, [*groups.setdefault(key, []), name])
+        groups[key].append(name)
     names: dict[str, list[str]] = {}
-    for runs in alike.values():
+    for runs in groups.values():
         details = opened.manifests[runs[0]].model.details
         name = str(details.get("architecture", runs[0])) if len(runs) > 1 else runs[0]
         names[name if name not in names else f"{name} ({runs[0]})"] = runs
@@ -161,10 +161,10 @@ def _by_architecture(opened: RunSet, rest: Sequence[str], others: bool) -> dict[
 def _refuse_same_model(opened: RunSet, names: Sequence[str]) -> None:
     first: dict[str, str] = {}
     for name in names:
-        other = first.setdefault(opened.manifests[name].model.fingerprint, name)
-        if other != name:
+        first_name = first.setdefault(opened.manifests[name].model.fingerprint, name)
+        if first_name != name:
             raise RunError(
-                f"{other} and {name} are two runs of the same model, not of two models with different "
+                f"{first_name} and {name} are two runs of the same model, not of two models with different "
                 "seeds.\n  Leave out one of the two runs."
             )
 

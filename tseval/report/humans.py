@@ -32,22 +32,22 @@ def read_humans(path: Path, run: Run) -> Column:
     """Read human accuracies for each case, as a column to show with a run."""
     rows_of_cases = _places(run)
     accuracies: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
-    for where, row in read_table(path):
-        key = _key(where, row, rows_of_cases, complete=run.manifest.suite.complete)
+    for place, row in read_table(path):
+        key = _key(place, row, rows_of_cases, complete=run.manifest.suite.complete)
         if key is None:
             continue
         if key in accuracies:
             raise SuiteError(
-                f"{where}: this is the second line for the case {key[0]!r}.\n  Remove one of the two lines."
+                f"{place}: this is the second line for the case {key[0]!r}.\n  Remove one of the two lines."
             )
-        accuracies[key] = _accuracy(where, row), _asked(where, row)
-    several = Counter(case for case, _ in rows_of_cases)
+        accuracies[key] = _accuracy(place, row), _asked(place, row)
+    n_contrasts = Counter(case for case, _ in rows_of_cases)
     if missing := [
-        " ".join(key) if several[key[0]] > 1 else key[0] for key in rows_of_cases if key not in accuracies
+        " ".join(key) if n_contrasts[key[0]] > 1 else key[0] for key in rows_of_cases if key not in accuracies
     ]:
-        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        remainder = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise SuiteError(
-            f"{path}: the table has no human accuracy for the case {missing[0]!r}{more}.\n"
+            f"{path}: the table has no human accuracy for the case {missing[0]!r}{remainder}.\n"
             "  Add a line for every case of the suite."
         )
     rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
@@ -90,13 +90,13 @@ def _key(
                 f"  Write the header {_CASE},{_ACCURACY} or {_CASE},{_ACCURACY},{_ASKED}."
             )
     case, contrast = row[_CASE].strip(), row.get(_CONTRAST, "").strip()
-    contrasts = [other for name, other in rows_of_cases if name == case]
+    contrasts = [contrast_of_case for name, contrast_of_case in rows_of_cases if name == case]
     if not contrasts:
         if not complete:
             return None
-        known = dict.fromkeys(name for name, _ in rows_of_cases)
+        names = dict.fromkeys(name for name, _ in rows_of_cases)
         raise SuiteError(
-            f"{where}: the suite has no case with the name {case!r}.\n  {suggest(case, known, 'Cases')}"
+            f"{where}: the suite has no case with the name {case!r}.\n  {suggest(case, names, 'Cases')}"
         )
     if contrast not in contrasts and (contrast or len(contrasts) > 1):
         raise SuiteError(

@@ -88,7 +88,7 @@ def rules_of(run: Run, suite: Suite) -> Writing:
 
 def labels_of(case: Case, contrast: str) -> list[str]:
     """Return the labels of a contrast, the better one first; for other contrasts, all labels."""
-    pairs = ([known.better, known.worse] for known in case.contrasts if str(known) == contrast)
+    pairs = ([pair.better, pair.worse] for pair in case.contrasts if str(pair) == contrast)
     return next(pairs, list(case.labels))
 
 
@@ -107,10 +107,10 @@ def _items_of(run: Run, suite: Suite, where: Sequence[tuple[str, str]]) -> pd.Da
     rows.insert(0, "model", plain(run.manifest.model.name))
     features = [name for name in verdicts if name not in NOT_FEATURES and not str(name).endswith(ENTRY)]
     ratings = [name for name in (RATING, RATING_SE) if name in verdicts]
-    more = verdicts[[*dict.fromkeys([*ratings, *features])]]
+    features_of_items = verdicts[[*dict.fromkeys([*ratings, *features])]]
     # A feature of data may have the name of a standard column.
-    taken = {name: f"feature.{name}" for name in more if name in ITEM_COLUMNS}
-    return rows[[*ITEM_COLUMNS]].join(more.rename(columns=taken))
+    new_names = {name: f"feature.{name}" for name in features_of_items if name in ITEM_COLUMNS}
+    return rows[[*ITEM_COLUMNS]].join(features_of_items.rename(columns=new_names))
 
 
 def _other_items(run: Run, suite: Suite, what: str) -> RunError:
@@ -135,38 +135,38 @@ def _with_sentences(
         label: [f"{text}{end}" for text in case.sentences[label].take(positions).to_pylist()]
         for label in labels
     }
-    before = [""] * len(verdicts)
+    prefixes = [""] * len(verdicts)
     if run.manifest.suite.context is not None:
-        before = [f"{number}{IN_CONTEXT}" for number in verdicts[f"{CONTEXT}{ENTRY}"]]
-    asked = run.manifest.key.score == "prompt"  # then the scored texts are prompts, not sentences
+        prefixes = [f"{number}{IN_CONTEXT}" for number in verdicts[f"{CONTEXT}{ENTRY}"]]
+    is_prompt = run.manifest.key.score == "prompt"  # then the scored texts are prompts, not sentences
     every_sentence = pa.array(
-        [f"{mark}{text}" for column in texts.values() for mark, text in zip(before, column, strict=True)],
+        [f"{mark}{text}" for column in texts.values() for mark, text in zip(prefixes, column, strict=True)],
         pa.string(),
     )
     scored_rows = pc.index_in(every_sentence, value_set=scored["sentence"])
     undecidable = np.tile(verdicts["undecidable"].to_numpy(bool), len(labels))
     unscored = scored_rows.is_null().to_numpy(zero_copy_only=False) & ~undecidable
-    if unscored.any() and not asked:
+    if unscored.any() and not is_prompt:
         raise _other_items(
             run, suite, f"the sentence {every_sentence[int(np.flatnonzero(unscored)[0])].as_py()!r}"
         )
-    seen = scored["seen"].take(scored_rows).to_pylist()
+    texts_read = scored["seen"].take(scored_rows).to_pylist()
     read_as = {
-        label: seen[number * len(verdicts) : (number + 1) * len(verdicts)]
+        label: texts_read[number * len(verdicts) : (number + 1) * len(verdicts)]
         for number, label in enumerate(labels)
     }
     rows = verdicts[["case", "item", "dependency", "phenomenon", "construction", "contrast"]].copy()
     rows["outcome"] = _outcomes(verdicts)
     rows["better_score"], rows["worse_score"] = verdicts["better_score"], verdicts["worse_score"]
     rows["margin"] = (verdicts["better_score"] - verdicts["worse_score"]).where(~verdicts["undecidable"])
-    if len(labels) > 1 and not any(str(known) == contrast for known in case.contrasts):
+    if len(labels) > 1 and not any(str(candidate) == contrast for candidate in case.contrasts):
         labelled_texts = zip(
             *([f"{label}: {rules.write(text)[0]}" for text in texts[label]] for label in labels), strict=True
         )
         rows["better"] = [" | ".join(sentences) for sentences in labelled_texts]
         return rows.reindex(columns=list(ITEM_COLUMNS[1:]))
     for side, label in zip(("better", "worse"), labels, strict=False):
-        other = next((name for name in labels if name != label), None)
+        other_label = next((name for name in labels if name != label), None)
         split = [text.split() for text in texts[label]]
         rows[side] = [rules.write(text)[0] for text in texts[label]]
         rows[f"{side}_read"] = [
@@ -176,15 +176,15 @@ def _with_sentences(
         rows[f"{side}_unknown"] = [
             _unknown(words, seen_text) for words, seen_text in zip(split, read_as[label], strict=True)
         ]
-        if other is not None:
-            others = (text.split() for text in texts[other])
+        if other_label is not None:
+            other_sentences = (text.split() for text in texts[other_label])
             rows[f"{side}_differs"] = [
                 " ".join(
                     word
-                    for word, differs in zip(own_words, differing([own_words, theirs])[0], strict=True)
+                    for word, differs in zip(tokens, differing([tokens, other_words])[0], strict=True)
                     if differs
                 )
-                for own_words, theirs in zip(split, others, strict=True)
+                for tokens, other_words in zip(split, other_sentences, strict=True)
             ]
     return rows.reindex(columns=list(ITEM_COLUMNS[1:]))
 
@@ -194,9 +194,9 @@ def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
     outcome = pd.Series("rated", verdicts.index, dtype=object)
     decided = verdicts["correct"].notna().to_numpy(bool)
     outcome[decided] = np.where(verdicts["correct"][decided].to_numpy(bool), "right", "wrong")
-    asked = BETTER_FIRST in verdicts
-    outcome[verdicts["tie"].fillna(value=False).to_numpy(bool)] = BY_ORDER if asked else "tie"
-    outcome[verdicts["undecidable"].to_numpy(bool)] = NO_ANSWER if asked else UNDECIDABLE
+    is_prompt = BETTER_FIRST in verdicts
+    outcome[verdicts["tie"].fillna(value=False).to_numpy(bool)] = BY_ORDER if is_prompt else "tie"
+    outcome[verdicts["undecidable"].to_numpy(bool)] = NO_ANSWER if is_prompt else UNDECIDABLE
     if HALF_KNOWN in verdicts:
         outcome[(verdicts[HALF_KNOWN] & verdicts["undecidable"]).to_numpy(bool)] = HALF_KNOWN_OUTCOME
     return outcome
@@ -258,12 +258,12 @@ def _write_excel(rows: pd.DataFrame, path: Path) -> None:
             f"-o {path}: {len(rows):,} items do not fit a sheet, which has {MOST_EXCEL_ROWS:,} rows.\n"
             f"  Write -o {path.with_suffix('.csv')}, or fewer items with --case, --where or --wrong."
         )
-    tame = rows.copy()
+    cleaned = rows.copy()
     for name in rows:
         if rows[name].dtype == object or str(rows[name].dtype) in {"str", "category"}:
-            tame[name] = [plain(text) if isinstance(text, str) else text for text in rows[name]]
+            cleaned[name] = [plain(text) if isinstance(text, str) else text for text in rows[name]]
     with pd.ExcelWriter(path, engine="openpyxl") as writer:
-        tame.to_excel(writer, sheet_name="items", index=False)
+        cleaned.to_excel(writer, sheet_name="items", index=False)
         for row in writer.sheets["items"].iter_rows():
             for cell in row:
                 if cell.data_type == "f":  # a sentence that begins with = is not a formula
@@ -272,12 +272,12 @@ def _write_excel(rows: pd.DataFrame, path: Path) -> None:
 
 def _without_formulas(rows: pd.DataFrame) -> pd.DataFrame:
     """Make text that begins with = + - or @ safe for spreadsheets, in cells and column names."""
-    tame = rows.rename(columns=cell)
+    cleaned = rows.rename(columns=cell)
     texts = [place for place in range(rows.shape[1]) if not is_numeric_dtype(rows.dtypes.iloc[place])]
     for place in texts:
         cells = [cell(value) if isinstance(value, str) else value for value in rows.iloc[:, place]]
-        tame.isetitem(place, np.array(cells, dtype=object))
-    return tame
+        cleaned.isetitem(place, np.array(cells, dtype=object))
+    return cleaned
 
 
 def save_items(rows: pd.DataFrame, path: Path) -> None:
@@ -290,10 +290,10 @@ def save_items(rows: pd.DataFrame, path: Path) -> None:
         RunError: The ending is another one, or a sheet has fewer rows than there are items.
     """
     writers: Mapping[str, Callable[[pd.DataFrame, Path], object]] = {
-        ".csv": lambda frame, to: _without_formulas(frame).to_csv(to, index=False),
-        ".tsv": lambda frame, to: _without_formulas(frame).to_csv(to, index=False, sep="\t"),
-        ".jsonl": lambda frame, to: frame.to_json(
-            to, orient="records", lines=True, force_ascii=False, double_precision=15
+        ".csv": lambda frame, target: _without_formulas(frame).to_csv(target, index=False),
+        ".tsv": lambda frame, target: _without_formulas(frame).to_csv(target, index=False, sep="\t"),
+        ".jsonl": lambda frame, target: frame.to_json(
+            target, orient="records", lines=True, force_ascii=False, double_precision=15
         ),
         ".xlsx": _write_excel,
     }

@@ -109,8 +109,8 @@ def recorded(table: Table, index: int) -> pd.DataFrame:
     else:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
         rows[N_HALF_KNOWN] = rows.get(N_HALF_KNOWN, 0)
-    more = (*EFFECT, *INFLECTED, N_LEMMAS, N_ONES, N_ANSWERS, SHARE_OF_1)
-    bits = [name for name in more if name in rows]
+    optional = (*EFFECT, *INFLECTED, N_LEMMAS, N_ONES, N_ANSWERS, SHARE_OF_1)
+    bits = [name for name in optional if name in rows]
     rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, N_HALF_KNOWN, *FACTORS, SPREAD])
     ranks = _ranks(table, index)
     for name in OF_RANKS:
@@ -138,8 +138,8 @@ def human_mean(table: Table, human: Column, over: Mean) -> Fraction | None:
     """Average human accuracies over a set of rows; None if one of them is unknown."""
     exact = human.exact(table.by)
     keys = table.rows.loc[[*over.rows]].itertuples(index=False, name=None)
-    known = [value for key in keys if (value := exact.get(key)) is not None]
-    return sum(known, Fraction(0)) / over.n_rows if len(known) == over.n_rows else None
+    values = [value for key in keys if (value := exact.get(key)) is not None]
+    return sum(values, Fraction(0)) / over.n_rows if len(values) == over.n_rows else None
 
 
 def _ranks(table: Table, number: int) -> dict[tuple[object, ...], dict[str, int | None]]:
@@ -184,12 +184,12 @@ def _mean(table: Table, mean: Mean) -> dict[str, object]:
         return _by_model(table, [getattr(of_column, name, None) for of_column in mean.estimates])
 
     spreads = [column.spread.get(mean.over) for column in table.columns]
-    known = any(spread is not None for spread in spreads)
+    has_spread = any(spread is not None for spread in spreads)
     return {
         "over": mean.over,
         "n_rows": mean.n_rows,
         "accuracy": _by_model(table, mean.accuracy),
-        **({SPREAD: _by_model(table, _floats(spreads))} if known else {}),
+        **({SPREAD: _by_model(table, _floats(spreads))} if has_spread else {}),
         "rank": _by_model(table, mean.rank),
         "se": of_each("se"),
         "low": of_each("low"),
@@ -240,10 +240,10 @@ def lay_out(table: Table) -> Document:
     A single run has all columns of its rows. Several models have a column of accuracies each, then ranks.
     """
     run = table.columns[0]
-    alone = len(table.columns) == 1 and not run.published
+    is_single = len(table.columns) == 1 and not run.published
     rows = records_of(table)
     return Document(
-        grids=(_single(table, run) if alone else grid_of_columns(table),),
+        grids=(_single(table, run) if is_single else grid_of_columns(table),),
         records=rows.drop(columns=FACTORS),  # a CSV cell has a single value
         content=content_of(table, rows),
         notes=table.notes,
@@ -294,11 +294,11 @@ def _single(table: Table, run: Column) -> Grid:
     for mean in table.means:
         (of_mean,) = mean.estimates
         ends = None if of_mean is None else (of_mean.low, of_mean.high)
-        known: dict[tuple[str, ...], object] = {("accuracy",): mean.accuracy[0], ("low", "high"): ends}
+        by_field: dict[tuple[str, ...], object] = {("accuracy",): mean.accuracy[0], ("low", "high"): ends}
         if mean is table.means[-1]:
-            known[SHARE_OF_1,] = run.share_of_1
+            by_field[SHARE_OF_1,] = run.share_of_1
         of_people = (human_mean(table, human, mean) for human in table.humans)
-        cells = (known.get(field.names, "") for field in shown_fields)
+        cells = (by_field.get(field.names, "") for field in shown_fields)
         lines.append(Line((_over(table, mean.over), *cells, *of_people)))
     return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *shown_fields, *people), lines)
 
@@ -384,11 +384,11 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
     """Return the rows with headings; a row that is split is also shown unsplit, before its parts."""
     rows = _lines_of_rows(table, cells_of)
     n_parts = Counter(key for key, _ in rows)
-    wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
+    unsplit_lines = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
 
     lines: list[tuple[Key, Line]] = []
     for key, line in rows:
-        whole_row = wholes.pop(key, None)
+        whole_row = unsplit_lines.pop(key, None)
         if whole_row is not None and n_parts[key] > 1:
             lines.append((key, whole_row))
         lines.append((key, line))
@@ -417,9 +417,9 @@ def rows_and_means(
     of_rows, of_means = (cells_of(*part) for part in values.parts)
     lines = map(Line, zip(row_labels(rows), *of_rows, strict=True))
     *parts, n_rows = values.means["n_rows"]
-    over = [*values.means["over"][: len(parts)], _all_rows(n_rows)]
+    labels = [*values.means["over"][: len(parts)], _all_rows(n_rows)]
     body = headed(zip(rows.itertuples(index=False, name=None), lines, strict=True))
-    return [*body, heading, *map(Line, zip(over, *of_means, strict=True))]
+    return [*body, heading, *map(Line, zip(labels, *of_means, strict=True))]
 
 
 def labelled(heads: pd.DataFrame, frame: pd.DataFrame, **labels: str | int) -> pd.DataFrame:

@@ -123,16 +123,16 @@ def describe_items(opened: RunSet) -> str:
     sizes = verdicts.groupby("case", sort=False, observed=True)["item"].nunique()
     low, high = sizes.min(), sizes.max()
     # Some views make several items from one item of the suite; then cases count the original items.
-    made, of = ("", "") if sizes.sum() == suite.n_items else ("made from ", " items")
-    each = "one case" if len(sizes) == 1 else f"each of {len(sizes):,} cases"
+    origin, noun = ("", "") if sizes.sum() == suite.n_items else ("made from ", " items")
+    cases = "one case" if len(sizes) == 1 else f"each of {len(sizes):,} cases"
     if suite.complete:
         return f"all {n_items} ({counted(len(sizes), 'case')})"
     if drawn := DRAWN.fullmatch(suite.sample or ""):
         at_most = "" if low == int(drawn[1]) else "at most "
-        drawn_from_each = f"{made}{at_most}{int(drawn[1]):,}{of} drawn without replacement from {each}"
+        drawn_from_each = f"{origin}{at_most}{int(drawn[1]):,}{noun} drawn without replacement from {cases}"
         return f"a random sample of {n_items} ({drawn_from_each}, random seed {drawn[2]})"
     size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"{n_items} of the suite ({made}{size}{of} from {each}, not drawn at random)"
+    return f"{n_items} of the suite ({origin}{size}{noun} from {cases}, not drawn at random)"
 
 
 def _models(opened: RunSet, groups: Mapping[str, Sequence[str]], key: str) -> Iterator[str]:
@@ -140,8 +140,8 @@ def _models(opened: RunSet, groups: Mapping[str, Sequence[str]], key: str) -> It
     models = [
         name if len(seeds) == 1 else f"{name} ({len(seeds)} random seeds)" for name, seeds in groups.items()
     ]
-    which = f"language model{'s' if len(models) > 1 else ''} {breakable_latex(_enumerated(models))}"
-    yield f"We evaluated the {which} on ``{latex(title)}'' \\citep{{{key}}}."
+    subject = f"language model{'s' if len(models) > 1 else ''} {breakable_latex(_enumerated(models))}"
+    yield f"We evaluated the {subject} on ``{latex(title)}'' \\citep{{{key}}}."
     if len(models) < len(opened.manifests):
         yield "For several seeds, we report the mean accuracy and the standard deviation between seeds."
 
@@ -181,13 +181,13 @@ def _all_verbs(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> It
 
 def _undecided(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> Iterator[str]:
     """Yield sentences on ties, undecidable items, and pairs with one known form."""
-    asked = {name: run for name, run in manifests.items() if run.key.score == "prompt"}
-    if asked:
-        by_order = _counts(asked, lambda manifest: manifest.counts.tied)
+    prompted = {name: run for name, run in manifests.items() if run.key.score == "prompt"}
+    if prompted:
+        by_order = _counts(prompted, lambda manifest: manifest.counts.tied)
         yield f"Items that were undecided by order counted as wrong{by_order}."
-        if no_answer := _counts(asked, lambda manifest: manifest.counts.undecidable):
+        if no_answer := _counts(prompted, lambda manifest: manifest.counts.undecidable):
             yield f"Items with an answer other than 1 and 2 were left out of accuracies{no_answer}."
-    manifests = {name: run for name, run in manifests.items() if name not in asked}
+    manifests = {name: run for name, run in manifests.items() if name not in prompted}
     if not manifests:
         return
     yield f"Ties counted as wrong{_counts(manifests, lambda manifest: manifest.counts.tied)}."
@@ -221,9 +221,9 @@ def _contexts(manifests: Mapping[str, Manifest]) -> Iterator[str]:
     groups = _grouped(manifests, lambda manifest: tuple(_context(manifest)))
     for described, names in groups.items():
         if described:
-            first, *others = described
+            first, *rest = described
             yield _about(names, groups, first)
-            yield from others
+            yield from rest
 
 
 def _context(manifest: Manifest) -> Iterator[str]:
@@ -237,9 +237,12 @@ def _context(manifest: Manifest) -> Iterator[str]:
         "other": f"{kind}sentences of items of another case",
     }
     source = sources.get(place, f"{kind}text from {breakable_latex(place)}")
-    each = "a context" if facts.each == 1 else f"{facts.each:,} contexts, over which the accuracy is the mean"
+    contexts = (
+        "a context" if facts.each == 1 else f"{facts.each:,} contexts, over which the accuracy is the mean"
+    )
     yield (
-        f"Each item was scored in {each}: both sentences followed the same {facts.words:,} words of {source}."
+        f"Each item was scored in {contexts}: both sentences followed the same {facts.words:,} words of "
+        f"{source}."
     )
     yield (
         f"The contexts ({facts.n_texts:,} in all, random seed {facts.seed}) were read as running text, and "
@@ -255,9 +258,9 @@ def _presentation(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) ->
 
     groups = _grouped(manifests, sentences)
     for described, names in groups.items():
-        first, *others = described
+        first, *rest = described
         yield _about(names, groups, first)
-        yield from others
+        yield from rest
 
 
 def _text(manifest: Manifest) -> Iterator[str]:
@@ -311,8 +314,8 @@ def _reading(manifest: Manifest, keys: Mapping[str, str]) -> Iterator[str]:
             "Probabilities of words were corrected for longer words that begin with the same tokens "
             f"\\citep{{{keys['words']}}}."
         )
-    if others := {part: value for part, value in protocol.items() if part not in DESCRIBED}:
-        settings = ", ".join(f"{part} {_value(value)}" for part, value in sorted(others.items()))
+    if other_settings := {part: value for part, value in protocol.items() if part not in DESCRIBED}:
+        settings = ", ".join(f"{part} {_value(value)}" for part, value in sorted(other_settings.items()))
         yield f"Other settings: {breakable_latex(settings)}."
 
 
@@ -379,8 +382,8 @@ def _factors(column: pd.Series) -> list[str]:
 def _software(manifests: Mapping[str, Manifest], key: str) -> Iterator[str]:
     def sentence(manifest: Manifest) -> str:
         torch = manifest.versions.get("torch")
-        beside = f" and PyTorch {latex(torch.partition('+')[0])}" if torch else ""
-        return f"We used tseval {latex(manifest.key.tseval)} \\citep{{{key}}}{beside}."
+        addition = f" and PyTorch {latex(torch.partition('+')[0])}" if torch else ""
+        return f"We used tseval {latex(manifest.key.tseval)} \\citep{{{key}}}{addition}."
 
     groups = _grouped(manifests, sentence)
     yield from (_about(names, groups, text) for text, names in groups.items())

@@ -95,27 +95,27 @@ def _digits(table: Table, runs: Sequence[Column]) -> Iterator[str]:
 
 def _counted(run: Column, *, alone: bool) -> Iterator[str]:
     """Yield notes on how ties and undecidable items are counted."""
-    n_items, tied, undecidable = (
+    n_items, n_tied, undecidable = (
         int(run.rows[name].sum()) for name in ("n_items", "n_tied", "n_undecidable")
     )
     ranked = "" if alone or not undecidable else ", wrong in ranks"
     if run.share_of_1 is not None:
         yield (
-            f"{run.heading}: {tied:,} of {n_items:,} pairs are undecided by order (counted as wrong), "
+            f"{run.heading}: {n_tied:,} of {n_items:,} pairs are undecided by order (counted as wrong), "
             f"{undecidable:,} have no answer (not counted in accuracy{ranked})."
         )
         yield (
             f"{run.heading}: {format_share(run.share_of_1)} of the answers are 1. Without a preference for a "
             "position the share is 0.5."
         )
-    elif tied or undecidable:
+    elif n_tied or undecidable:
         yield (
-            f"{run.heading}: {tied:,} of {n_items:,} contrasts are ties (counted as wrong), {undecidable:,} "
-            f"are undecidable (not counted in accuracy{ranked})."
+            f"{run.heading}: {n_tied:,} of {n_items:,} contrasts are ties (counted as wrong), "
+            f"{undecidable:,} are undecidable (not counted in accuracy{ranked})."
         )
     if run.too_long:
-        longer = "have a sentence longer than the model's context"
-        yield f"{run.heading}: {run.too_long:,} of the undecidable contrasts {longer}."
+        reason = "have a sentence longer than the model's context"
+        yield f"{run.heading}: {run.too_long:,} of the undecidable contrasts {reason}."
     yield from (f"{run.heading}: {warning.rstrip('.')}." for warning in run.warnings)
 
 
@@ -155,10 +155,10 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
         )
     unknown = [run for run in runs if run.answers is not None and not run.answers.factors.names]
     if unknown:
-        of = "" if len(runs) == 1 else f"{', '.join(run.heading for run in unknown)}: "
+        prefix = "" if len(runs) == 1 else f"{', '.join(run.heading for run in unknown)}: "
         yield (
-            f"{of}the run names no lexical factors, so its intervals treat items as independent, and are too "
-            "narrow if items share words."
+            f"{prefix}the run names no lexical factors, so its intervals treat items as independent, and are "
+            "too narrow if items share words."
         )
 
 
@@ -183,8 +183,8 @@ def measured_at_default(note: str) -> str:
 
 def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
     """Yield a note on error rates if few entries dominate a factor, which reduces degrees of freedom."""
-    known = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
-    rows = (row for known_rows in known for row in known_rows.itertuples(index=False, name=None))
+    present = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
+    rows = (row for known_rows in present for row in known_rows.itertuples(index=False, name=None))
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
         yield measured_at_default(
             "Few words have most of the items of a row, so error rates may be 7% instead of 5%, mainly near "
@@ -196,10 +196,10 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     """Yield notes on the ranks in brackets and on similar models, or on why there are no intervals."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
-            why = "published accuracies do not say which items were right"
+            reason = "published accuracies do not say which items were right"
             if len(runs) == len(table.columns):
-                why = "the runs have different numbers of contexts for each item"
-            yield f"Ranks have no intervals, because {why}."
+                reason = "the runs have different numbers of contexts for each item"
+            yield f"Ranks have no intervals, because {reason}."
         return
     yield (
         f"In brackets: the possible ranks of each model, with {confidence_percent()} confidence for all "
@@ -230,8 +230,8 @@ def _left_out(table: Table) -> Iterator[str]:
         yield f"{n_all - n_rows} of {n_all} rows have a missing value, and do not count in means and ranks."
     accuracy = table.accuracy.loc[table.ranks.index]
     for column in table.columns:
-        lacking = sum(value is None for value in accuracy[column.heading])
-        if lacking and table.ranks[column.heading].isna().any():
-            yield f"{column.heading}: no value in {lacking} of {n_rows} rows, so no mean and no mean rank."
-        elif lacking:
-            yield f"{column.heading}: no decidable item in {lacking} of {n_rows} rows, so no mean accuracy."
+        n_missing = sum(value is None for value in accuracy[column.heading])
+        if n_missing and table.ranks[column.heading].isna().any():
+            yield f"{column.heading}: no value in {n_missing} of {n_rows} rows, so no mean and no mean rank."
+        elif n_missing:
+            yield f"{column.heading}: no decidable item in {n_missing} of {n_rows} rows, so no mean accuracy."

@@ -69,12 +69,12 @@ def for_analysis(
     """
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
-    if other := [run for run in runs if run.rated != rated]:
+    if unlike := [run for run in runs if run.rated != rated]:
         raise (
-            no_accuracy(other[0].name)
-            if other[0].rated
+            no_accuracy(unlike[0].name)
+            if unlike[0].rated
             else RunError(
-                f"{other[0].name} is a run on {columns[0].suite}, whose sentences have no human ratings.\n"
+                f"{unlike[0].name} is a run on {columns[0].suite}, whose sentences have no human ratings.\n"
                 "  Name a run on rated sentences, as docs/ratings.md describes."
             )
         )
@@ -103,7 +103,7 @@ def for_analysis(
     }
     undecided = []
     for name, frame in verdicts.items():
-        tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
+        n_tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
         unknown = int(frame[HALF_KNOWN].sum()) if HALF_KNOWN in frame else 0
         too_long = out - int((frame[HALF_KNOWN] & frame["undecidable"]).sum()) if unknown else out
         if rated and unknown:
@@ -116,9 +116,9 @@ def for_analysis(
                 f"{name}: {too_long:,} of {len(frame):,} sentences are longer than the model's context "
                 "(not counted)."
             )
-        if not rated and (tied or out):
+        if not rated and (n_tied or out):
             undecided.append(
-                f"{name}: {tied:,} of {len(frame):,} items are ties (counted as wrong), {out:,} are "
+                f"{name}: {n_tied:,} of {len(frame):,} items are ties (counted as wrong), {out:,} are "
                 "undecidable (not counted)."
             )
         if not rated and unknown:
@@ -182,9 +182,10 @@ def interval_note(rows: pd.DataFrame) -> str:
     elif factors["fixed"]:
         note = f"{level} intervals treat items as independent."
     if factors["fixed"]:
-        few = ", ".join(factors["fixed"])
+        fixed = ", ".join(factors["fixed"])
         note += (
-            f" They do not generalise beyond factors with fewer than {FEWEST_LEVELS} entries in a row: {few}."
+            f" They do not generalise beyond factors with fewer than {FEWEST_LEVELS} entries in a row: "
+            f"{fixed}."
         )
     return " ".join([note, *uneven_note([rows])])
 

@@ -90,6 +90,6 @@ def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None
     """Return a line with intervals for each model of some records; `models` gives the order of colours."""
     models = list(rows["model"].unique() if models is None else models)
     return [
-        Series(models.index(name), str(name), *(model_rows[of].tolist() for of in (x, y, "low", "high")))
+        Series(models.index(name), str(name), *(model_rows[key].tolist() for key in (x, y, "low", "high")))
         for name, model_rows in rows.groupby("model", sort=False)
     ]

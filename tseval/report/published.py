@@ -63,15 +63,15 @@ def check_printed_rows(
     """
     if not rows:
         raise ContentError("should have at least one accuracy", where)
-    seen: set[RowKey] = set()
+    keys: set[RowKey] = set()
     for i, row in enumerate(rows):
         if row.key not in known:
             raise ContentError(
                 "this row is about a case and contrast that the leaderboard has no row for", f"{where}[{i}]"
             )
-        if row.key in seen:
+        if row.key in keys:
             raise ContentError("this row has the same case and contrast as an earlier row", f"{where}[{i}]")
-        seen.add(row.key)
+        keys.add(row.key)
         check_printed(row.accuracy, decimals, f"{where}[{i}].accuracy")
 
 
@@ -227,10 +227,10 @@ def board_text(board: Board) -> str:
 
 def _check_dates(board: Board) -> None:
     for i, entry in enumerate(board.entries):
-        for what, day in (("date", entry.date), ("retracted.on", entry.retracted and entry.retracted.on)):
+        for key, day in (("date", entry.date), ("retracted.on", entry.retracted and entry.retracted.on)):
             if day and not _is_day(day):
                 raise ContentError(
-                    f"should be a date in the form YYYY-MM-DD, but is {day!r:.80}", f"entries[{i}].{what}"
+                    f"should be a date in the form YYYY-MM-DD, but is {day!r:.80}", f"entries[{i}].{key}"
                 )
 
 
@@ -252,21 +252,21 @@ def _check(board: Board) -> None:
     check_decimals(board.decimals)
     _check_dates(board)
     for i, model in enumerate(board.models):
-        for over, printed in model.spread.items():
-            check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
+        for row_set, printed in model.spread.items():
+            check_printed(printed, board.decimals, f"models[{i}].spread.{row_set}")
     models = {model.name for model in board.models}
     if not models or len(models) < len(board.models):
         raise ContentError("should name at least one model, and no model twice", "models")
-    seen = set()
+    keys = set()
     for i, row in enumerate(board.rows):
-        for what, values in (("accuracy", row.accuracy), ("spread", row.spread)):
+        for key, values in (("accuracy", row.accuracy), ("spread", row.spread)):
             for name, printed in values.items():
-                where = f"rows[{i}].{what}.{name}"
+                place = f"rows[{i}].{key}.{name}"
                 if name not in models:
-                    raise ContentError("this is the name of a model that is not in the list of models", where)
-                check_printed(printed, board.decimals, where)
-        if row.key in seen:
+                    raise ContentError("this is the name of a model that is not in the list of models", place)
+                check_printed(printed, board.decimals, place)
+        if row.key in keys:
             raise ContentError("this row has the same case and contrast as an earlier row", f"rows[{i}]")
-        seen.add(row.key)
+        keys.add(row.key)
     if board.human is not None:
-        check_printed_rows(board.human.rows, seen, MOST_DECIMALS, "human.rows")
+        check_printed_rows(board.human.rows, keys, MOST_DECIMALS, "human.rows")

@@ -71,6 +71,6 @@ def printed_notes(content: Document | Table | SuiteTables, *, few_notes: bool) -
     """Return the notes that `render` prints."""
     if isinstance(content, SuiteTables):
         documents = [*([content.summary] if content.summary else []), *content.of_suites.values()]
-        return [note for each in documents for note in printed_notes(each, few_notes=few_notes)]
+        return [note for part in documents for note in printed_notes(part, few_notes=few_notes)]
     document = content if isinstance(content, Document) else lay_out(content)
     return list((with_first_notes(document) if few_notes else document).notes)

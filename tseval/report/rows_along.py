@@ -29,16 +29,16 @@ def row_panels(
     """
     first = named[0][1]
     titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
-    series = [_lines([(name, along.of_rows) for name, along in named], index) for index in range(len(titles))]
+    series = [_lines([(name, table.of_rows) for name, table in named], index) for index in range(len(titles))]
     if len(titles) > 1:
         place = 0 if mean_first else len(titles)
         titles.insert(place, (f"All {len(titles)} rows", "mean, each row counted once"))
-        means = [(name, along.of_means) for name, along in named]
+        means = [(name, table.of_means) for name, table in named]
         series.insert(place, _lines(means, len(first.means) - 1))
     axes = axis, Axis("accuracy", SHARES)
     return [
-        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
-        for (title, below), lines in zip(titles, series, strict=True)
+        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=subtitle[:LONGEST_TITLE])
+        for (title, subtitle), lines in zip(titles, series, strict=True)
     ]
 
 

@@ -33,11 +33,11 @@ def document_of(
             )
         return build_table(sources, by, [read_humans(human, runs[0])])
     if not rated:
-        made = None if len(sources) > 1 or by or isinstance(sources[0], Board) else sources[0].document
-        return build_table(sources, by) if made is None else cast("Document | Table", made)
-    if other := [source for source in sources if source not in rated]:
+        document = None if len(sources) > 1 or by or isinstance(sources[0], Board) else sources[0].document
+        return build_table(sources, by) if document is None else cast("Document | Table", document)
+    if scored := [source for source in sources if source not in rated]:
         raise RunError(
-            f"{rated[0].name} has correlations with ratings, but {other[0].name} has accuracies, so one "
+            f"{rated[0].name} has correlations with ratings, but {scored[0].name} has accuracies, so one "
             "table cannot show both.\n"
             "  Run tseval table twice: once for the runs on rated sentences, once for the others."
         )

@@ -91,20 +91,20 @@ def names_across_suites(of_suites: Mapping[str, Sequence[Run | Board]]) -> dict[
         for suite, sources in of_suites.items()
     }
     # Only if a suite has two runs of a model, such as in two precisions, do folders distinguish them.
-    counts = Counter((suite, *model[:2]) for suite, several in models.items() for model in several)
+    counts = Counter((suite, *model[:2]) for suite, entries in models.items() for model in entries)
     repeated = {key[1:] for key, n in counts.items() if n > 1}
     folder_of: dict[tuple[str, ...], str] = {}
-    for *model, folder in (model for several in models.values() for model in several):
+    for *model, folder in (model for entries in models.values() for model in entries):
         folder_of.setdefault((*model, folder) if tuple(model) in repeated else tuple(model), folder)
-    shared, seen = Counter(key[0] for key in folder_of), Counter[str]()
+    shared, n_uses = Counter(key[0] for key in folder_of), Counter[str]()
     names = {}
     for key, folder in folder_of.items():
         name = f"{key[0]} ({folder})" if shared[key[0]] > 1 else key[0]
-        seen[name] += 1
-        names[key] = name if seen[name] == 1 else f"{name} #{seen[name]}"
+        n_uses[name] += 1
+        names[key] = name if n_uses[name] == 1 else f"{name} #{n_uses[name]}"
     return {
-        suite: [names.get(model[:2]) or names[model] for model in several]
-        for suite, several in models.items()
+        suite: [names.get(model[:2]) or names[model] for model in entries]
+        for suite, entries in models.items()
     }
 
 
@@ -180,11 +180,11 @@ def _means_of_table(table: Table) -> pd.DataFrame:
             "n_rows": mean.n_rows,
             "accuracy": accuracy,
             "spread": column.spread.get(mean.over),
-            "low": None if known is None else known.low,
-            "high": None if known is None else known.high,
+            "low": None if estimate is None else estimate.low,
+            "high": None if estimate is None else estimate.high,
             "decimals": table.decimals,
         }
-        for column, accuracy, known in zip(table.columns, mean.accuracy, mean.estimates, strict=True)
+        for column, accuracy, estimate in zip(table.columns, mean.accuracy, mean.estimates, strict=True)
     ]
     return pd.DataFrame(rows, dtype=object)
 
@@ -207,27 +207,27 @@ def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
     cells = {(row["suite"], row["model"]): row for row in rows.to_dict("records")}
     fields = [Field("Suite", align="left"), Field("Rows")]
     # Published models have no intervals.
-    sure = {row["model"] for row in cells.values() if not pd.isna(row["low"])}
+    with_intervals = {row["model"] for row in cells.values() if not pd.isna(row["low"])}
     for model in models:
-        fields += [Field(str(model)), *([replace(INTERVAL, joined=True)] if model in sure else [])]
+        fields += [Field(str(model)), *([replace(INTERVAL, joined=True)] if model in with_intervals else [])]
     lines = []
     for suite in suites:
-        n_rows = next((row["n_rows"] for (of, _), row in cells.items() if of == suite), None)
+        n_rows = next((row["n_rows"] for (name, _), row in cells.items() if name == suite), None)
         texts = [
             text
             for model in models
-            for text in _texts(cells.get((suite, model)), value)[: 2 if model in sure else 1]
+            for text in _texts(cells.get((suite, model)), value)[: 2 if model in with_intervals else 1]
         ]
         lines.append(Line((suite, NONE if n_rows is None else format_count(int(n_rows)), *texts)))
-    without = [suite for suite in suites if not any(of == suite for of, _ in cells)]
+    without_means = [suite for suite in suites if not any(name == suite for name, _ in cells)]
     missing = {
         suite: [str(model) for model in models if (suite, model) not in cells]
         for suite in suites
-        if suite not in without
+        if suite not in without_means
     }
-    what = "Differences of mean accuracies" if value == "difference" else "Mean accuracies"
+    title = "Differences of mean accuracies" if value == "difference" else "Mean accuracies"
     notes = [
-        f"{what} over the rows of each suite, each row counted once, with {confidence_percent()} intervals; "
+        f"{title} over the rows of each suite, each row counted once, with {confidence_percent()} intervals; "
         "truncated, not rounded."
     ]
     notes += [
@@ -235,7 +235,7 @@ def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
         for suite, names in missing.items()
         if names
     ]
-    notes += [f"{suite} has no mean accuracies; its table is below." for suite in without]
+    notes += [f"{suite} has no mean accuracies; its table is below." for suite in without_means]
     if any(pd.isna(row[value]) for row in cells.values()):
         notes.append("A dash: some row of the suite has no value for this model, so there is no mean.")
     rows = rows.drop(columns="decimals", errors="ignore").dropna(axis="columns", how="all")
@@ -261,5 +261,5 @@ def _texts(row: Mapping[Hashable, object] | None, value: str) -> tuple[str, str]
     spread, low, high = row.get("spread"), row.get("low"), row.get("high")
     if spread is not None and not pd.isna(spread):  # type: ignore[call-overload]
         text = spread_beside(text, spread if isinstance(spread, str) else format_share(float(spread)))  # type: ignore[arg-type]
-    known = low is not None and not pd.isna(low)  # type: ignore[call-overload]
-    return text, format_interval((float(low), float(high))) if known else ""  # type: ignore[arg-type]
+    has_interval = low is not None and not pd.isna(low)  # type: ignore[call-overload]
+    return text, format_interval((float(low), float(high))) if has_interval else ""  # type: ignore[arg-type]

@@ -44,8 +44,8 @@ def feature_means(
         values = rows[name].dropna().sort_values().unique()
         for value in values if len(values) > 1 else ():
             chosen = rows.index[rows[name] == value]
-            *_, whole = means(rows.loc[chosen], accuracy.loc[chosen], ranked.loc[chosen])
-            yield replace(whole, over=f"{name} {value}")
+            *_, overall = means(rows.loc[chosen], accuracy.loc[chosen], ranked.loc[chosen])
+            yield replace(overall, over=f"{name} {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def build_table(
 
 def of_board(table: Table) -> Table:
     """Return a table in the form for a leaderboard: a single row is its own mean."""
-    shown = replace(table, of_board=True)
-    return replace(shown, notes=tuple(notes_of(shown)))
+    table_of_board = replace(table, of_board=True)
+    return replace(table_of_board, notes=tuple(notes_of(table_of_board)))
 
 
 def _compare(
@@ -116,7 +116,7 @@ def _compare(
     refuse_unlike(columns)
     people = [human_of(source) for source in sources if isinstance(source, Board)]
     named = distinct_headings([*columns, *(human for human in people if human is not None), *humans])
-    columns, beside = named[: len(columns)], named[len(columns) :]
+    columns, human_columns = named[: len(columns)], named[len(columns) :]
     rows = _rows(columns, by)
     columns = _over_rows(columns, rows, by)
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
@@ -126,7 +126,7 @@ def _compare(
     keys = rows.itertuples(index=False, name=None)
     defined = rows.index[[all(key in board for board in listed) for key in keys]]
     parts = (rows.loc[defined], accuracy.loc[defined], ranked.loc[defined])
-    *sets, whole = means(*parts)
+    *sets, overall_mean = means(*parts)
     mean_accuracies = pd.DataFrame([mean(parts[2])], dtype=object)
     (overall,) = rank_rows(mean_accuracies).to_numpy().tolist()
     return Table(
@@ -137,9 +137,9 @@ def _compare(
         ranks=rank_rows(parts[2]),
         overall=tuple(overall),
         ranking=None,
-        means=(*sets, *feature_means(*parts, by), whole),
+        means=(*sets, *feature_means(*parts, by), overall_mean),
         notes=(),
-        humans=tuple(beside),
+        humans=tuple(human_columns),
     )
 
 
@@ -151,13 +151,13 @@ def _infer(table: Table) -> Table:
     for row_mean, of_runs in zip(table.means, estimated, strict=True):
         runs = iter(of_runs)
         estimates = [None if column.answers is None else next(runs) for column in columns]
-        known = zip(row_mean.accuracy, estimates, strict=True)
+        pairs = zip(row_mean.accuracy, estimates, strict=True)
         with_estimates.append(
-            replace(row_mean, estimates=tuple(None if value is None else of for value, of in known))
+            replace(row_mean, estimates=tuple(None if value is None else result for value, result in pairs))
         )
     # Runs with different numbers of contexts have different numbers of verdicts, which cannot be paired.
-    alike = len({len(model.correct) for model in models}) == 1
-    ranking = rank_models(models) if alike and len(models) == len(columns) > 1 else None
+    is_paired = len({len(model.correct) for model in models}) == 1
+    ranking = rank_models(models) if is_paired and len(models) == len(columns) > 1 else None
     return replace(table, means=tuple(with_estimates), ranking=ranking)
 
 
@@ -188,8 +188,8 @@ def _frame(
     decimals = printed_decimals(columns)
     keys = list(rows.itertuples(index=False, name=None))
 
-    def shown(value: Fraction | None) -> Fraction | None:
+    def cut_value(value: Fraction | None) -> Fraction | None:
         return value if value is None or decimals is None else cut(value, decimals)
 
-    laid = {heading: [shown(of.get(key)) for key in keys] for heading, of in values.items()}
-    return pd.DataFrame(laid, dtype=object)
+    data = {heading: [cut_value(by_key.get(key)) for key in keys] for heading, by_key in values.items()}
+    return pd.DataFrame(data, dtype=object)

@@ -37,7 +37,7 @@ def non_attractors(opened: RunSet) -> Document:
 def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
     """Return a document with a line for each cell of a grid: every model's accuracy and interval."""
     first = next(iter(grids.values()))
-    what = " and ".join(NOUN_COUNTS[name] for name in by)
+    nouns = " and ".join(NOUN_COUNTS[name] for name in by)
     keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
     keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), format_count)]
     occurs = first["n_items"] > 0
@@ -45,13 +45,13 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
     notes = [interval_note(stacked(grids))]
     empty = [" and ".join(map(str, cell)) for cell in first.loc[~occurs, by].itertuples(index=False)]
     if empty:
-        more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
-        notes.append(f"No items with these numbers of {what}: {', '.join(empty[:_CELLS_SHOWN])}{more}.")
+        remainder = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
+        notes.append(f"No items with these numbers of {nouns}: {', '.join(empty[:_CELLS_SHOWN])}{remainder}.")
     if left_out := len(next(iter(opened.verdicts.values()))) - int(first["n_items"].sum()):
         notes.append(
             f"{left_out:,} items are left out, because they do not name their number of intervening nouns."
         )
-    grid = Grid(fields, lines, f"Accuracy by {what}, {opened.suite}")
+    grid = Grid(fields, lines, f"Accuracy by {nouns}, {opened.suite}")
     return analysis_document(opened, "attractors", stacked(grids), [grid], [*notes, _TRUNCATED])
 
 
@@ -68,8 +68,8 @@ def attractor_panels(analysis: Document) -> list[Panel]:
 def non_attractor_panels(analysis: Document) -> list[Panel]:
     """Return Table 2 as a panel, with non-attractors on the x-axis."""
     lines = _decided(analysis.records, OTHERS)
-    others = Axis("intervening nouns that are no attractors")
-    return [Panel("", lines, others, Axis("accuracy", SHARES))] if lines else []
+    axis = Axis("intervening nouns that are no attractors")
+    return [Panel("", lines, axis, Axis("accuracy", SHARES))] if lines else []
 
 
 def _decided(rows: pd.DataFrame, x: str) -> list[Series]:

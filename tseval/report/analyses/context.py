@@ -52,10 +52,10 @@ def find_contexts(opened: RunSet) -> list[InContext]:
         kind, words = (None, 0) if context is None else (context.source, context.words)
         of_kind = kinds.setdefault(kind, {})
         if words in of_kind:
-            what = NO_CONTEXT if context is None else f"{counted(words, 'word')} ({kind})"
+            label = NO_CONTEXT if context is None else f"{counted(words, 'word')} ({kind})"
             raise RunError(
                 f"{opened.folders[of_kind[words]]} and {opened.folders[name]} are two runs of "
-                f"{manifest.model.name} with the same context ({what}).\n  Leave out one of the two runs."
+                f"{manifest.model.name} with the same context ({label}).\n  Leave out one of the two runs."
             )
         of_kind[words] = name
     if all(kind is None for kinds in models.values() for kind in kinds):
@@ -63,14 +63,14 @@ def find_contexts(opened: RunSet) -> list[InContext]:
             "no run has a context, so there is no accuracy by context to print.\n"
             "  Score the suite in context: tseval run --model MODEL --context same --context-words 0,100,400"
         )
-    found = []
+    results = []
     for (model, _), kinds in models.items():
-        alone = kinds.pop(None, {})
+        without_context = kinds.pop(None, {})
         for kind, of_kind in (kinds or {NO_CONTEXT: {}}).items():
-            runs = dict(sorted((alone | of_kind).items()))
-            along = trajectory({words: opened.verdicts[run] for words, run in runs.items()})
-            found.append(InContext(model, str(kind), runs, along))
-    return found
+            runs = dict(sorted((without_context | of_kind).items()))
+            by_words = trajectory({words: opened.verdicts[run] for words, run in runs.items()})
+            results.append(InContext(model, str(kind), runs, by_words))
+    return results
 
 
 def _model_of(manifest: Manifest) -> tuple[str, str]:

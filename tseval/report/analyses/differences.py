@@ -68,8 +68,8 @@ def differences_table(
 
 def is_comparable(model: str | None, groups: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a reference (the first for None) is among the groups, and there is another group."""
-    known = model is None or model in groups or any(model in seeds for seeds in groups.values())
-    return known and len(groups) > 1
+    is_named = model is None or model in groups or any(model in seeds for seeds in groups.values())
+    return is_named and len(groups) > 1
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:

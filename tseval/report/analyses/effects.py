@@ -54,8 +54,8 @@ def surprisal_panels(analysis: Document) -> list[Panel]:
     models = list(analysis.records["model"].unique())
     groups = rows.groupby([*ROW[:-1], REGION], sort=False, dropna=False)
     low, high = rows[["value", "low", "high"]].min().min(), rows[["value", "low", "high"]].max().max()
-    around = 0.05 * (high - low) or 0.5
-    bits = Axis("surprisal in bits", (low - around, high + around))
+    padding = 0.05 * (high - low) or 0.5
+    bits = Axis("surprisal in bits", (low - padding, high + padding))
     return [_panel((str(key[2]), f"region {key[3]}"), group, models, bits) for key, group in groups]
 
 

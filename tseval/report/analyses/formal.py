@@ -70,8 +70,8 @@ def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Docu
 def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     """Name groups of seeds by their common name: `lstm-16` for `lstm-16-seed1` and `lstm-16-seed2`."""
     stems = [{without_seed(name) for name in names} for names in groups.values()]
-    known = all(len(stem) == 1 for stem in stems) and len(set.union(*stems)) == len(stems)
-    names = [stem.pop() for stem in stems] if known else list(groups)
+    is_distinct = all(len(stem) == 1 for stem in stems) and len(set.union(*stems)) == len(stems)
+    names = [stem.pop() for stem in stems] if is_distinct else list(groups)
     return dict(zip(names, groups.values(), strict=True))
 
 
@@ -93,13 +93,11 @@ def _document_of(
     keys = Field(measure.of, (measure.feature,), align="left"), Field("Judged", ("n_items",), format_count)
     fields, lines = side_by_side(keys, frames, measures)
     n_items = next(iter(frames.values()))["n_items"].sum()
-    of = measures[0].names
+    names = measures[0].names
     values = (
-        known["value"] if len(of) == 1 else tuple(known[name] for name in of) for known in last.values()
+        row["value"] if len(names) == 1 else tuple(row[name] for name in names) for row in last.values()
     )
-    cells = (
-        cell for value, known in zip(values, last.values(), strict=True) for cell in (value, known["sure"])
-    )
+    cells = (cell for value, row in zip(values, last.values(), strict=True) for cell in (value, row["sure"]))
     lines.append(Line((SUMMARIES[measure.summary], n_items, *cells)))
     grid = Grid(fields, lines, f"{measure.quantity.capitalize()} on {opened.suite}")
     return analysis_document(opened, "formal", stacked(rows), [grid], notes)

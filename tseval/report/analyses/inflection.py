@@ -79,9 +79,9 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
         "forms that right forms have. Means over contexts; for all rows, each row counted once.",
         "Intervals of rows generalise to other words in the contexts and to other lemmas.",
     ]
-    known = {name: len(model.contexts.lemmas) for name, model in models.items()}
-    if len(set(known.values())) > 1:
-        counts = ", ".join(f"{name} {n:,}" for name, n in known.items())
+    n_lemmas = {name: len(model.contexts.lemmas) for name, model in models.items()}
+    if len(set(n_lemmas.values())) > 1:
+        counts = ", ".join(f"{name} {n:,}" for name, n in n_lemmas.items())
         notes.append(
             f"The models know different numbers of lemmas ({counts}), so they are compared on other verbs."
         )
@@ -92,9 +92,9 @@ def inflection(opened: RunSet, masses: Sequence[float] = ()) -> Document:
             "have this probability together; mean over all rows. Intervals generalise to other words in the "
             "contexts, not to other lemmas."
         )
-    if lacking := [name for name in models if name not in curves]:
+    if missing := [name for name in models if name not in curves]:
         notes.append(
-            f"{', '.join(lacking)}: no numbers by mass, because the model does not give its whole vocabulary."
+            f"{', '.join(missing)}: no numbers by mass, because the model does not give its whole vocabulary."
         )
     grids.append(_grid_of_bands(bands, f"EW by frequency of the verb, {opened.suite}"))
     notes.append(
@@ -147,9 +147,9 @@ def _by_row(model: _Model) -> pd.DataFrame:
     for label, rows in zip(labels, sets, strict=True):
         line: dict[str, object] = {"row": label, "n_contexts": int(np.isin(model.contexts.row, rows).sum())}
         for name in MEASURES:
-            found = estimate_votes(model.contexts, votes[name], rows)
+            average = estimate_votes(model.contexts, votes[name], rows)
             for end, part in (("", "value"), ("_low", "low"), ("_high", "high"), ("_se", "se")):
-                line[f"{name}{end}"] = None if found is None else getattr(found, part)
+                line[f"{name}{end}"] = None if average is None else getattr(average, part)
         lines.append({**line, "n_lemmas": len(model.contexts.lemmas)})
     return pd.DataFrame(lines)
 
@@ -162,8 +162,8 @@ def _grid_of_rows(rows: Mapping[str, pd.DataFrame], title: str) -> Grid:
 
 def _named(frames: Mapping[str, pd.DataFrame]) -> tuple[Field, ...]:
     """Return the fields of both measures; with several models, the first heading is a model's name."""
-    first, *others = _MEASURED
-    return (replace(first, heading=first.heading if len(frames) == 1 else ""), *others)
+    first, *rest = _MEASURED
+    return (replace(first, heading=first.heading if len(frames) == 1 else ""), *rest)
 
 
 def _by_mass(model: _Model) -> pd.DataFrame:
@@ -180,15 +180,15 @@ def _means(
     contexts: InflectedContexts, scores: Mapping[str, np.ndarray], rows: Sequence[int] | None = None
 ) -> dict[str, float | int | None]:
     """Average scores of contexts, each row counted once, with intervals for other words in the contexts."""
-    inside = np.ones(len(contexts.row), bool) if rows is None else np.isin(contexts.row, rows)
+    is_inside = np.ones(len(contexts.row), bool) if rows is None else np.isin(contexts.row, rows)
     means: dict[str, float | int | None] = {}
     for name in MEASURES:
-        counted = inside & ~np.isnan(scores[name])
-        means["n_contexts"] = int(counted.sum())
-        values = scores[name][counted, None]
+        is_counted = is_inside & ~np.isnan(scores[name])
+        means["n_contexts"] = int(is_counted.sum())
+        values = scores[name][is_counted, None]
         ends: tuple[float | None, float | None, float | None] = (None, None, None)
         if len(values):
-            design = Design.of(contexts.factors.take(counted), contexts.row[counted])
+            design = Design.of(contexts.factors.take(is_counted), contexts.row[is_counted])
             spread, value = design.spread(values), min(1.0, max(0.0, float(design.means(values)[0])))
             df = spread.df if design.clusters else None
             low, high = score_interval(value, worth(values, float(spread.variances[0]), design), quantile(df))
@@ -202,11 +202,11 @@ def _grid_of_masses(curves: Mapping[str, pd.DataFrame], title: str) -> Grid:
         Field("Verbs", ("likely",), align="left"),
         Field("Mass", ("mass",), lambda mass: f"{mass:g}"),
     ]
-    shown = {
+    tables = {
         name: curve.assign(likely=curve["likely"].map(lambda likely: f"{likely} likely"))
         for name, curve in curves.items()
     }
-    return Grid(*side_by_side(keys, shown, _named(curves)), title)
+    return Grid(*side_by_side(keys, tables, _named(curves)), title)
 
 
 def _at_masses(opened: RunSet, models: Mapping[str, _Model], masses: Sequence[float]) -> Document:
@@ -255,8 +255,8 @@ def _lemmas(model: _Model) -> pd.DataFrame:
 def _by_frequency(model: _Model) -> pd.DataFrame:
     """Tabulate fifths of the lemmas, the most frequent first, each with its worst lemmas."""
     lemmas = _lemmas(model)
-    by = "count" if (lemmas["count"] > 0).any() else "share_of_mass"
-    lemmas = lemmas.sort_values(by, ascending=False, kind="stable").reset_index(drop=True)
+    column = "count" if (lemmas["count"] > 0).any() else "share_of_mass"
+    lemmas = lemmas.sort_values(column, ascending=False, kind="stable").reset_index(drop=True)
     places = np.array_split(np.arange(len(lemmas)), N_BANDS if len(lemmas) >= N_BANDS else 1)
     bands = [lemmas.iloc[part] for part in places]
     lines = []
@@ -279,11 +279,11 @@ def _grid_of_bands(bands: Mapping[str, pd.DataFrame], title: str) -> Grid:
         Field("Number", ("n_lemmas",), format_count),
         Field("Worst", ("worst",), align="left"),
     )
-    shown = {
+    tables = {
         name: frame.assign(band=frame["band"].map(lambda band: names.get(band, f"fifth {band}")))
         for name, frame in bands.items()
     }
-    return Grid(*side_by_side(keys, shown, measures), title)
+    return Grid(*side_by_side(keys, tables, measures), title)
 
 
 def mass_panels(document: Document) -> list[Panel]:

@@ -36,19 +36,19 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
             )
         frame = table.to_pandas()
         if splits:
-            known = sorted(frame["split"].unique()) if "split" in frame else []
-            if unknown := [split for split in splits if split not in known]:
-                known_ones = ", ".join(known) or "none"
+            choices = sorted(frame["split"].unique()) if "split" in frame else []
+            if unknown := [split for split in splits if split not in choices]:
+                choices_text = ", ".join(choices) or "none"
                 raise SuiteError(
                     f"{name}: no example belongs to the split {unknown[0]!r}.\n"
-                    f"  Choose a split of the table: {known_ones}."
+                    f"  Choose a split of the table: {choices_text}."
                 )
             frame = frame[frame["split"].isin(splits)]
-        counted = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
-        counted.insert(0, _TABLE, name)
-        counts.append(counted)
+        sums = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
+        sums.insert(0, _TABLE, name)
+        counts.append(sums)
     rows = pd.concat(counts, ignore_index=True)
-    grids = [_grid(name, counted) for name, counted in rows.groupby(_TABLE, sort=False)]
+    grids = [_grid(name, sums) for name, sums in rows.groupby(_TABLE, sort=False)]
     return Document(grids, rows, {"analysis": "noun_counts", "rows": rows, "notes": [_NOTE]}, [_NOTE], [])
 
 
@@ -76,16 +76,16 @@ def noun_count_bars(counts: Document, title: str) -> Panel:
     A single table has a bar for each number of attractors; otherwise each table has a bar.
     """
     rows = counts.records
-    together = rows.assign(**{_NOUNS: rows[_NOUNS].clip(upper=_MOST_NOUNS)})
-    of = _ATTRACTORS if rows[_TABLE].nunique() == 1 else _TABLE
-    if of == _ATTRACTORS:
-        together[of] = together[of].clip(upper=_MOST_ATTRACTORS)
-    ticks = _numbers(together[_NOUNS].max(), _MOST_NOUNS)
-    names = _numbers(together[_ATTRACTORS].max(), _MOST_ATTRACTORS)
+    clipped = rows.assign(**{_NOUNS: rows[_NOUNS].clip(upper=_MOST_NOUNS)})
+    column = _ATTRACTORS if rows[_TABLE].nunique() == 1 else _TABLE
+    if column == _ATTRACTORS:
+        clipped[column] = clipped[column].clip(upper=_MOST_ATTRACTORS)
+    ticks = _numbers(clipped[_NOUNS].max(), _MOST_NOUNS)
+    names = _numbers(clipped[_ATTRACTORS].max(), _MOST_ATTRACTORS)
     lines = []
-    for index, (value, group) in enumerate(together.groupby(of, sort=of == _ATTRACTORS)):
+    for index, (value, group) in enumerate(clipped.groupby(column, sort=column == _ATTRACTORS)):
         sums = group.groupby(_NOUNS)[_COUNT].sum()
-        name = str(value) if of == _TABLE else _attractors(names[int(str(value))])
+        name = str(value) if column == _TABLE else _attractors(names[int(str(value))])
         lines.append(Series(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
     examples = Axis("examples (log scale)", (0.8, None), log_from=0)  # below 1, so that a bar of 1 is visible
     return Panel(title, lines, Axis("intervening nouns"), examples, ticks)

@@ -75,13 +75,13 @@ def pairs(
     for start in range(0, len(rows), n_pairs):
         part = rows.iloc[start : start + n_pairs]
         value = part.iloc[0, 0]
-        about = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
-        grids.append(Grid.of(_APART, part, f"Pairs, {about}"))
+        subject = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
+        grids.append(Grid.of(_APART, part, f"Pairs, {subject}"))
         if not single:
             continue
         grids += [
-            _only_row(about, part, list(seeds)),
-            Grid.of(_MCNEMAR, part, f"McNemar's test (items treated as independent), {about}"),
+            _only_row(subject, part, list(seeds)),
+            Grid.of(_MCNEMAR, part, f"McNemar's test (items treated as independent), {subject}"),
         ]
     notes = [
         *comparison_notes(
@@ -106,5 +106,5 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
         counts[row["first"], row["second"]] = row["only_first"]
         counts[row["second"], row["first"]] = row["only_second"]
     fields = [Field("", align="left"), *(Field(name, show=format_count) for name in models)]
-    lines = [Line((model, *(counts.get((model, other)) for other in models))) for model in models]
+    lines = [Line((model, *(counts.get((model, second)) for second in models))) for model in models]
     return Grid(fields, lines, f"Only the model in the row is right, {about}")

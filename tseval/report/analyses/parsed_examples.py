@@ -26,7 +26,7 @@ _EXAMPLE_NOTES = (
 def example_comparison(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     """Return precision and recall of parsed examples (`tseval.analysis.breakdowns.compare_examples`)."""
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
-    equal, alike = (
+    equal, equal_features = (
         Field("Equal", ("n_equal",), format_count),
         "the same subject, number and number of attractors",
     )
@@ -34,16 +34,16 @@ def example_comparison(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     keys = (Field("Attractors", ("label",), align="left"), *_COUNTS)
     grids = [
         Grid.of([*keys, *_measures("verb"), number], rows, f"Verbs of {parsed} against {gold}"),
-        Grid.of([*keys, equal, *_measures("equal")], rows, f"With {alike}"),
+        Grid.of([*keys, equal, *_measures("equal")], rows, f"With {equal_features}"),
     ]
     rows = rows.drop(columns="label")
-    about = {"analysis": "compare", "gold": gold, "parsed": parsed}
+    labels = {"analysis": "compare", "gold": gold, "parsed": parsed}
     notes = [
         *_EXAMPLE_NOTES,
         f"{confidence_percent()} intervals are clustered by sentence, because examples of one sentence are "
         "not independent.",
     ]
-    return Document(grids, rows, {**about, "rows": rows, "notes": notes}, notes, ())
+    return Document(grids, rows, {**labels, "rows": rows, "notes": notes}, notes, ())
 
 
 def _measures(what: str) -> list[Field]:

@@ -137,8 +137,8 @@ def rank_beside(groups: Mapping[str, Sequence[pd.DataFrame]], published: Sequenc
         ]
     printed = {}
     for column in published:
-        exact, shown = column.exact(()), column.shown(())
-        printed[column.heading] = [shown.get(key) for key in keys]
+        exact, texts = column.exact(()), column.shown(())
+        printed[column.heading] = [texts.get(key) for key in keys]
         values = [exact.get(key) for key in keys]
         ranked[column.heading] = [None if value is None else cut(value, decimals) for value in values]
     accuracies = pd.DataFrame(ranked, dtype=object)
@@ -151,7 +151,7 @@ def rank_beside(groups: Mapping[str, Sequence[pd.DataFrame]], published: Sequenc
         decimals=decimals,
         rows=pd.DataFrame(printed, dtype=object),
         means=pd.DataFrame(means_of_sets, columns=list(printed)).astype(object),
-        sets=[over for over, _ in sets],
+        sets=[name_of_set for name_of_set, _ in sets],
         mean_ranks=pd.DataFrame(ranks_of_sets, columns=ranks.columns, dtype=object),
         overall=rank_rows(means_of_all).to_numpy().tolist()[0],
     )

@@ -68,21 +68,21 @@ def _rating_lines(
     """Yield the lines with their headings; the line over all sentences is last."""
     keys = rows[[*ROW]].astype(object).where(rows[[*ROW]].notna(), None).itertuples(index=False, name=None)
     labelled = rows[[*ROW, *as_names(by)]]
-    several = len(rows) > 1
-    labels = row_labels(labelled.iloc[:-1] if several else labelled)
+    has_rows = len(rows) > 1
+    labels = row_labels(labelled.iloc[:-1] if has_rows else labelled)
     lines = [Line((label, *values)) for label, values in zip([*labels, ALL_SENTENCES], cells, strict=False)]
-    body = lines[:-1] if several else lines
+    body = lines[:-1] if has_rows else lines
     yield from headed(zip(keys, body, strict=False))
-    if several:
+    if has_rows:
         yield Line(("All rows together",), "section")
         yield lines[-1]
 
 
 def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
-    several = len(opened.verdicts) > 1
+    has_models = len(opened.verdicts) > 1
     yield (
         f"Correlations of scores with mean ratings, {TRUNCATED}"
-        + (": Spearman's in the column of the model, Pearson's in the next." if several else ".")
+        + (": Spearman's in the column of the model, Pearson's in the next." if has_models else ".")
     )
     yield interval_note(rows)
     if rows["ceiling"].notna().any():

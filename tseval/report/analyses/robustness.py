@@ -82,9 +82,9 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
         grids += [_rows(f"{name} on {opened.suite}", result), _words(f"Single words, {name}", factors[name])]
     if counts is not None:
         notes.append("Frequency: Spearman's correlation of the accuracy of an entry with its frequency.")
-    if passed_over := max(result.n_passed_over for result in results.values()):
+    if n_left_out := max(result.n_passed_over for result in results.values()):
         notes.append(
-            f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} items, "
+            f"{format_count(n_left_out)} entries are left out: they have fewer than {FEWEST_ITEMS} items, "
             f"or are not among the {MOST_ENTRIES} largest of their row."
         )
     entries = stacked({name: result.entries for name, result in results.items()})

@@ -63,9 +63,9 @@ def _rows_by_model(analysis: Document) -> dict[str, pd.DataFrame]:
 def _series(index: int, name: str, rows: pd.DataFrame, seeds: Sequence[pd.DataFrame]) -> Series:
     """Return the dots of a model; rows without an accuracy have no dot."""
     numbers = rows[["accuracy", "low", "high"]].astype(float).reset_index(drop=True)
-    known = numbers.dropna(subset="accuracy")
+    present = numbers.dropna(subset="accuracy")
     series = Series(
-        index, name, [place + 1 for place in known.index], *(known[column].tolist() for column in known)
+        index, name, [place + 1 for place in present.index], *(present[column].tolist() for column in present)
     )
     points = [
         (place, float(accuracy))

@@ -75,15 +75,15 @@ def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
 def _about_few_seeds(seed_means: SeedTable) -> Iterator[str]:
     """Yield notes on intervals that cover less than 95% (see benchmarks/calibration.py and coverage.md)."""
     frames = [*seed_means.of_rows.values(), *seed_means.of_means.values()]
-    several = pd.concat(frames).query("n_seeds > 1").dropna(subset="accuracy")
-    many = several[several["n_seeds"] > 3]  # for fewer seeds, the quantile of t is large enough
-    if ((many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
+    with_seeds = pd.concat(frames).query("n_seeds > 1").dropna(subset="accuracy")
+    with_many = with_seeds[with_seeds["n_seeds"] > 3]  # for fewer seeds, the quantile of t is large enough
+    if ((with_many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
         yield measured_at_default(
             "Near accuracies of 0 and 1, intervals of means over seeds that differ much are too narrow: for "
             "five to eight seeds they hold in 87% to 89% of samples."
         )
-    two = several[several["n_seeds"] == 2]
-    if seed_means.ranks is not None and (two["spread"] > FAR_APART).any():
+    with_two = with_seeds[with_seeds["n_seeds"] == 2]
+    if seed_means.ranks is not None and (with_two["spread"] > FAR_APART).any():
         yield measured_at_default(
             "Two seeds differ much here, so ranks in brackets hold in only 86% of samples."
         )
@@ -104,10 +104,10 @@ def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
 def _about_ranks(seed_means: SeedTable, grouped: bool) -> Iterator[str]:
     if seed_means.ranks is None:
         return
-    of = "for other words and other seeds" if grouped else "for other words"
+    scope = "for other words and other seeds" if grouped else "for other words"
     yield (
         f"In brackets: the possible ranks of each, with {confidence_percent()} confidence for all "
-        f"together, {of}."
+        f"together, {scope}."
     )
     yield from not_told_apart(seed_means.ranks, list(seed_means.of_rows))
 
@@ -118,7 +118,7 @@ def _grid(seed_means: SeedTable, suite: str, grouped: bool, beside: Beside | Non
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
 
     def cells(heads: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> list[list[object]]:
-        columns = [field.values(of) for of in frames.values() for field in _OF_SEEDS]
+        columns = [field.values(frame) for frame in frames.values() for field in _OF_SEEDS]
         if beside is not None:
             values = beside.means if frames is seed_means.of_means else beside.rows
             columns += [list(values[name]) for name in values]
@@ -153,11 +153,11 @@ def _records(seed_means: SeedTable, beside: Beside | None) -> pd.DataFrame:
         overall = dict(zip(beside.mean_ranks, beside.overall, strict=True))
     for heads, frames_of in seed_means.parts:
         of_means = heads is seed_means.means
-        own = {} if beside is None else {str(name): beside.means[name] if of_means else beside.rows[name]
+        means = {} if beside is None else {str(name): beside.means[name] if of_means else beside.rows[name]
                                          for name in beside.rows}  # fmt: skip
         published = {
             name: pd.DataFrame({"accuracy": values.map(_number), **dict.fromkeys(_UNKNOWN)})
-            for name, values in own.items()
+            for name, values in means.items()
         }
         for name, frame in {**frames_of, **published}.items():
             rows = labelled(heads, frame, model=name)

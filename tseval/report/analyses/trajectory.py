@@ -84,22 +84,22 @@ def find_trainings(
         moments[moment] = name
     if not runs_of:
         models = [manifest.model for manifest in opened.manifests.values()]
-        other = [clock for clock in CLOCKS if any(progress_of(model, clock) is not None for model in models)]
+        clocks = [clock for clock in CLOCKS if any(progress_of(model, clock) is not None for model in models)]
         raise RunError(
             f"no run states the training {over} of its checkpoint.\n"
             f"  Rename the checkpoints, such as drnn-{over}1000.pt, and score them again."
             + "".join(
                 f"\n  Some runs state the training {clock} instead: to use it, add --over {clock}."
-                for clock in other
+                for clock in clocks
             )
         )
     trainings = []
     for training, name in _distinct(names).items():
         runs = dict(sorted(runs_of[training].items()))
         manifest = opened.manifests[next(iter(runs.values()))]
-        along = trajectory({moment: opened.verdicts[model] for moment, model in runs.items()}, by)
+        accuracies = trajectory({moment: opened.verdicts[model] for moment, model in runs.items()}, by)
         chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
-        trainings.append(Training(name, runs, along, chance))
+        trainings.append(Training(name, runs, accuracies, chance))
     return trainings, left_out
 
 
@@ -112,11 +112,11 @@ def key_of_training(manifest: Manifest) -> str:
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
     """Return a unique name for every training; equal names get a number."""
-    shared, seen = Counter(names.values()), Counter[str]()
+    shared, counts = Counter(names.values()), Counter[str]()
     distinct = {}
     for training, name in names.items():
-        seen[name] += 1
-        distinct[training] = f"{name} #{seen[name]}" if shared[name] > 1 else name
+        counts[name] += 1
+        distinct[training] = f"{name} #{counts[name]}" if shared[name] > 1 else name
     return distinct
 
 
@@ -152,11 +152,11 @@ def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
     for training in trainings:
         labels = row_labels(training.along.rows)
         rises_of_rows = zip(labels, training.emergences(training.along.of_rows), strict=True)
-        early = [label for label, rise in rises_of_rows if rise is not None and rise.first == 0]
-        if early:
+        early_labels = [label for label, rise in rises_of_rows if rise is not None and rise.first == 0]
+        if early_labels:
             yield (
                 f"{training.name}: above chance at 0, before any training, because of the words in which all "
-                f"pairs differ: {', '.join(early)}."
+                f"pairs differ: {', '.join(early_labels)}."
             )
 
 
@@ -214,14 +214,14 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
     rows = []
     for index, rise in enumerate(training.emergences(measured)):
         first, settled = (None, None) if rise is None else (rise.first, rise.settled)
-        before = None if first is None else max((m for m in moments if m < first), default=None)
-        then = pd.Series(dtype=object) if first is None else measured[first].iloc[index]
+        previous = None if first is None else max((m for m in moments if m < first), default=None)
+        row = pd.Series(dtype=object) if first is None else measured[first].iloc[index]
         end = measured[moments[-1]].iloc[index]
         rows.append(
             {
                 "first": first,
-                "before": before,
-                **{name: then.get(name) for name in ("accuracy", "low", "high")},
+                "before": previous,
+                **{name: row.get(name) for name in ("accuracy", "low", "high")},
                 "settled": settled,
                 **{f"last_{name}": end[name] for name in ("accuracy", "low", "high")},
             }
@@ -270,11 +270,11 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
     """Yield notes on the largest numbers of ties and of undecidable items."""
     for training in trainings:
         totals = pd.DataFrame([frame.sum(numeric_only=True) for frame in training.along.of_rows.values()])
-        tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())
-        if tied or out:
+        n_tied, n_undecidable = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())
+        if n_tied or n_undecidable:
             yield (
-                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties "
-                f"(counted as wrong), up to {out:,} are undecidable (not counted)."
+                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {n_tied:,} are ties "
+                f"(counted as wrong), up to {n_undecidable:,} are undecidable (not counted)."
             )
 
 

@@ -204,7 +204,7 @@ def _result(
     details: Mapping[str, object],
 ) -> dict[str, Json]:
     suite = manifest.suite
-    about = {"title": suite.title, "source": suite.source, "digest": suite.digest}
+    labels = {"title": suite.title, "source": suite.source, "digest": suite.digest}
     scored = {"items": manifest.key.items, "complete": suite.complete}
     return {
         "evaluation_result_id": identifier,
@@ -212,7 +212,7 @@ def _result(
         "source_data": {
             "dataset_name": plain(suite.name),
             "source_type": "other",
-            "additional_details": _texts(about | scored),
+            "additional_details": _texts(labels | scored),
         },
         "metric_config": {
             "evaluation_description": _DESCRIPTION,
@@ -265,11 +265,11 @@ def _notes(table: Table, submission: Submission) -> Iterator[str]:
         yield (
             f"{n_without} of {len(table.rows)} rows have no decidable item, and no score. They are left out."
         )
-    unsaid = {
+    missing_by_option = {
         "--model-id": submission.model_id is None,
         "--organisation": submission.organisation == "unknown",
         "--relationship": submission.relationship == "other",
         "--availability": submission.availability == "unknown",
     }
-    if missing := [option for option, is_missing in unsaid.items() if is_missing]:
+    if missing := [option for option, is_missing in missing_by_option.items() if is_missing]:
         yield f"To make the record complete, state also: {', '.join(missing)}."

@@ -63,16 +63,16 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
         )
         _write(folder / f"{task}.jsonl", "".join(lines))
         _write(folder / f"{task}.yaml", _task(task, folder.resolve() / f"{task}.jsonl", suite))
-    together: dict[str, Json] = {
+    group_task: dict[str, Json] = {
         "group": group,
         "task": [*tasks],
         # As in tseval's tables, each row counts once, for any number of items.
         "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": False}],
         "metadata": {"version": 1.0, "suite": suite.name, "digest": suite.digest},
     }
-    _write(folder / f"{group}.yaml", together)
-    about = {"title": suite.title, "name": suite.name, "digest": suite.digest[:12], "group": group}
-    _write(folder / "README.md", README.format(**about, folder=quote(str(folder))))
+    _write(folder / f"{group}.yaml", group_task)
+    fields = {"title": suite.title, "name": suite.name, "digest": suite.digest[:12], "group": group}
+    _write(folder / "README.md", README.format(**fields, folder=quote(str(folder))))
     return [group, *tasks]
 
 
@@ -84,15 +84,15 @@ def _tasks(suite: Suite, group: str) -> Iterator[tuple[str, list[tuple[Case, Con
             row = (case.phenomenon, case.dependency, case.construction, str(contrast))
             rows.setdefault(row, []).append((case, contrast))
     constructions = [row[:3] for row in rows]
-    taken: set[str] = set()
+    names: set[str] = set()
     for row, parts in rows.items():
         words = [part for part in row[:3] if part]
         if constructions.count(row[:3]) > 1:
             words.append(row[3].replace(" > ", " vs "))
         name = f"{group}_{slug(' '.join(words))}"
-        if name in taken:
-            name = f"{name}_{len(taken)}"
-        taken.add(name)
+        if name in names:
+            name = f"{name}_{len(names)}"
+        names.add(name)
         yield name, parts
 
 

@@ -78,18 +78,18 @@ def mixed_model(opened: RunSet) -> MixedModel:
             "tseval table RUN"
         )
     rows = pd.concat([frame[list(ROW)].drop_duplicates() for frame in parts]).drop_duplicates()
-    several = [name for name, n in (("model", len(parts)), ("row", len(rows))) if n > 1]
+    predictors = [name for name, n in (("model", len(parts)), ("row", len(rows))) if n > 1]
     entries: dict[str, set[str]] = {}
     for frame in parts:
         for name in entry_columns(frame):
             entries.setdefault(name, set()).update(frame[name].dropna().unique())
     counts = {name: len(words) for name, words in entries.items()}
-    slopes = "1 + model" if "model" in several else "1"
+    slopes = "1 + model" if "model" in predictors else "1"
     effects = [f"({slopes} | {_quoted(cell(name))})" for name, n in counts.items() if n >= FEWEST_LEVELS]
     if len(parts) > 1 or parts[0].duplicated(["case", "item"]).any():
         effects.append("(1 | id)")
     return MixedModel(
-        formula=" + ".join([f"correct ~ {' * '.join(several) or '1'}", *effects]),
+        formula=" + ".join([f"correct ~ {' * '.join(predictors) or '1'}", *effects]),
         fixed=tuple(name for name, n in counts.items() if 1 < n < FEWEST_LEVELS),
         n_verdicts=sum(map(len, parts)),
     )
@@ -120,23 +120,23 @@ def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
         "id": frame["case"].astype(str) + ":" + frame["item"].astype(str),
         "correct": frame["correct"].astype(int),
     }
-    ours = {name: f"feature.{name}" for name in keys}
-    others = frame.drop(columns=["correct", *_SCORES]).rename(columns=ours)
+    new_names = {name: f"feature.{name}" for name in keys}
+    features = frame.drop(columns=["correct", *_SCORES]).rename(columns=new_names)
     texts = {}
-    for name, column in others.items():
+    for name, column in features.items():
         if not pd.api.types.is_numeric_dtype(column):  # make each distinct text safe for spreadsheets, once
             codes, values = pd.factorize(column)
             texts[str(name)] = np.array([*(cell(str(text)) for text in values), ""], object)[codes]
-    return pd.concat([pd.DataFrame(keys, frame.index), others.assign(**texts)], axis=1).rename(columns=cell)
+    return pd.concat([pd.DataFrame(keys, frame.index), features.assign(**texts)], axis=1).rename(columns=cell)
 
 
 def _rows(verdicts: pd.DataFrame) -> NDArray[np.object_]:
     """Return for each verdict the label of its row in the table, with the phenomenon."""
     keys = verdicts[list(ROW)]
-    different = keys.drop_duplicates()
-    labels = row_labels(different)
+    distinct = keys.drop_duplicates()
+    labels = row_labels(distinct)
     names = [
-        f"{phenomenon}: {label}" for phenomenon, label in zip(different["phenomenon"], labels, strict=True)
+        f"{phenomenon}: {label}" for phenomenon, label in zip(distinct["phenomenon"], labels, strict=True)
     ]
     number = keys.groupby(list(ROW), sort=False, dropna=False).ngroup()
     return np.array(list(map(cell, names)), object)[number]

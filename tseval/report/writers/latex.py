@@ -70,9 +70,9 @@ def _tabular(grid: Grid) -> Iterator[str]:
 
 def _cells(grid: Grid, line: Line) -> list[str]:
     """Return the cells of a line; the label of a section or a group spans all columns."""
-    label, *others = map(latex, grid.texts(line))
+    label, *rest = map(latex, grid.texts(line))
     if line.kind == "row":
-        return [label, *others]
+        return [label, *rest]
     font = r"\textbf" if line.kind == "section" else r"\textit"
     return [rf"\multicolumn{{{len(grid.fields)}}}{{l}}{{{font}{{{label}}}}}"]
 

@@ -68,8 +68,8 @@ def as_latex_floats(grid: Grid, caption: str, label: str, comments: Sequence[str
     star = "" if len(names) <= IN_A_COLUMN else "*"
     floats = []
     for number, body in enumerate(bodies, 1):
-        whole = len(bodies) == 1
-        part = "" if whole else f" Part {number} of {len(bodies)}."
+        is_single = len(bodies) == 1
+        part = "" if is_single else f" Part {number} of {len(bodies)}."
         tag = label if number == 1 else f"{label}-{number}"
         floats += [
             rf"\begin{{table{star}}}[t]",
@@ -110,12 +110,12 @@ def _best(grid: Grid, line: Line, cells: Sequence[Sequence[str]]) -> int | None:
     values = [line.cells[part[0]] if part[0] < len(line.cells) else None for part in grid.parts[1:]]
     means = [value[0] if isinstance(value, tuple) else value for value in values]
     # Whole numbers are counts, such as the number of rows of a suite.
-    known = [mean for mean in means if isinstance(mean, (float, Fraction)) and not isnan(mean)]
-    if len(means) < 2 or not known:
+    numbers = [mean for mean in means if isinstance(mean, (float, Fraction)) and not isnan(mean)]
+    if len(means) < 2 or not numbers:
         return None
-    best = means.index(max(known))
-    alone = Counter(cell[0] for cell in cells)[cells[best][0]] == 1
-    return best if alone else None
+    best = means.index(max(numbers))
+    is_unique = Counter(cell[0] for cell in cells)[cells[best][0]] == 1
+    return best if is_unique else None
 
 
 def _upright(rows: Sequence[Row], names: Sequence[str]) -> Iterator[list[str]]:
@@ -127,8 +127,8 @@ def _upright(rows: Sequence[Row], names: Sequence[str]) -> Iterator[list[str]]:
     number = INLINE if inline else INTERVAL if has_intervals or has_spread else NUMBER
     page = COLUMN if narrow else PAGE
     widths = _name_widths(names, int(number / LETTER), page - LABEL - SEPARATION * len(names))
-    taken = sum(max(number, width * LETTER) + SEPARATION for width in widths)
-    letters = max(1, int((page - taken) / LETTER))
+    used_width = sum(max(number, width * LETTER) + SEPARATION for width in widths)
+    letters = max(1, int((page - used_width) / LETTER))
     headings = [
         _stacked(_wrapped(name, width)) for name, width in zip(_shortened(names, widths), widths, strict=True)
     ]
@@ -159,9 +159,9 @@ def _pages(rows: Sequence[Row], letters: int, most: int, inline: bool) -> Iterat
     """Yield the rows of each page of at most `most` lines; a group that fits one page is not split."""
     page: list[Row] = []
     for _, group in groupby(rows, _heads):
-        whole = list(group)
-        fits = _page_height(whole, letters, inline) <= most
-        for part in [whole] if fits else [[row] for row in whole]:
+        rows_of_group = list(group)
+        fits = _page_height(rows_of_group, letters, inline) <= most
+        for part in [rows_of_group] if fits else [[row] for row in rows_of_group]:
             if page and _page_height([*page, *part], letters, inline) > most:
                 yield page
                 page = []
@@ -192,15 +192,15 @@ def _transposed(rows: Sequence[Row], names: Sequence[str], most: int) -> Iterato
     ordered = [row for row in rows if row.section == last] + [row for row in rows if row.section != last]
     width = (PAGE - LABEL) // most
     body: list[str] = []
-    taken = 0
+    used_lines = 0
     for block in _blocks(ordered, most):
         height = _block_height(block, names, width)
-        if body and taken + height > LINES:
+        if body and used_lines + height > LINES:
             yield body
-            body, taken = [], 0
+            body, used_lines = [], 0
         body += [r"\bigskip", ""] if body else []
         body += _block(block, names, width)
-        taken += height
+        used_lines += height
     yield body
 
 
@@ -208,15 +208,15 @@ def _blocks(rows: Sequence[Row], most: int) -> Iterator[list[Row]]:
     """Yield blocks of rows of one section; a group is split only if it is too wide."""
     block: list[Row] = []
     for _, group in groupby(rows, _heads):
-        whole = list(group)
-        if block and (block[0].section != whole[0].section or len(block) + len(whole) > most):
+        rows_of_group = list(group)
+        if block and (block[0].section != rows_of_group[0].section or len(block) + len(rows_of_group) > most):
             yield block
             block = []
-        size = ceil(len(whole) / ceil(len(whole) / most))
-        while len(whole) > most:
-            yield whole[:size]
-            whole = whole[size:]
-        block += whole
+        size = ceil(len(rows_of_group) / ceil(len(rows_of_group) / most))
+        while len(rows_of_group) > most:
+            yield rows_of_group[:size]
+            rows_of_group = rows_of_group[size:]
+        block += rows_of_group
     if block:
         yield block
 
@@ -270,8 +270,8 @@ def _stacked(lines: Sequence[str], *, top: bool = False) -> str:
     """Stack lines in a cell, aligned at their first or their last line."""
     if len(lines) == 1:
         return lines[0]
-    inside = r" \\ ".join(lines)
-    return rf"\begin{{tabular}}[{'t' if top else 'b'}]{{@{{}}r@{{}}}}{inside}\end{{tabular}}"
+    body = r" \\ ".join(lines)
+    return rf"\begin{{tabular}}[{'t' if top else 'b'}]{{@{{}}r@{{}}}}{body}\end{{tabular}}"
 
 
 def _across(n_fields: int, text: str, bare: str, page: int) -> str:
@@ -299,8 +299,8 @@ def _shortened(names: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Cut out the middle of names with too many lines, unless two names would become equal."""
     short = []
     for name, width in zip(names, widths, strict=True):
-        keep = (NAME_LINES - 1) * width // 2
-        short.append(name if len(_lines(name, width)) <= NAME_LINES else f"{name[:keep]}…{name[-keep:]}")
+        n_kept = (NAME_LINES - 1) * width // 2
+        short.append(name if len(_lines(name, width)) <= NAME_LINES else f"{name[:n_kept]}…{name[-n_kept:]}")
     return short if len(set(short)) == len(set(names)) else list(names)
 
 

@@ -50,8 +50,8 @@ def code(text: str) -> str:
 
 def _pipes(grid: Grid) -> str:
     def cells(line: Line) -> list[str]:
-        label, *others = map(markdown, grid.texts(line))
-        return [MARKS[line.kind].format(label), *others]
+        label, *rest = map(markdown, grid.texts(line))
+        return [MARKS[line.kind].format(label), *rest]
 
     return tabulate(
         [cells(line) for line in grid.lines],

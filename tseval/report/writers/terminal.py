@@ -77,15 +77,15 @@ def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
         column = [line[index] for line in cells if len(line) > index]
         if index and field.show is format_count and column and all(value in (0, "") for value in column):
             zeros.append(index)
-    rest = grid.only([index for index in range(len(grid.fields)) if index not in zeros])
-    return rest, [grid.fields[index].title for index in zeros]
+    visible_grid = grid.only([index for index in range(len(grid.fields)) if index not in zeros])
+    return visible_grid, [grid.fields[index].title for index in zeros]
 
 
 def _on_screen(grid: Grid, screen: Screen) -> str:
     rows = []
     for line in grid.lines:
-        label, *others = map(plain, grid.texts(line))
-        rows.append([screen.style(line.kind, label), *others])
+        label, *texts = map(plain, grid.texts(line))
+        rows.append([screen.style(line.kind, label), *texts])
     headings = [plain(field.title) for field in grid.fields]
     return fitted(rows, headings, [field.align for field in grid.fields], screen.width)
 
@@ -103,8 +103,8 @@ def fitted(
     for side, heading, *column in zip(align, headings, *rows, strict=True):
         needed = _widest(column)
         room.append(max(_shown_width(heading), needed))
-        whole = [*heading.split(), *(word for text in column for word in text.split() if "://" in word)]
-        least.append(max(_widest(whole), needed if side == "right" else min(NARROWEST, needed)))
+        unbreakable = [*heading.split(), *(word for text in column for word in text.split() if "://" in word)]
+        least.append(max(_widest(unbreakable), needed if side == "right" else min(NARROWEST, needed)))
     while sum(room) + 2 * (len(room) - 1) > width:
         index = max(range(len(room)), key=lambda index: (room[index] > least[index], room[index]))
         if room[index] <= least[index]:
