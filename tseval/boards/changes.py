@@ -67,38 +67,38 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
 
 def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Changes:
     """List the changes since a commit."""
-    ask, root = repository.ask, repository.root
+    git, root = repository.ask, repository.root
     named = "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}"
-    commit = ask(*named, may_fail=True).strip()
+    commit = git(*named, may_fail=True).strip()
     if not commit:
         raise BoardError(
             f"--changed: this git repository has no commit {base!r}.\n"
             "  Fetch the commit with all history, git fetch --unshallow origin, or name another commit."
         )
-    if ask("merge-base", commit, "HEAD", may_fail=True).strip() != commit:
+    if git("merge-base", commit, "HEAD", may_fail=True).strip() != commit:
         raise BoardError(
             f"--changed: the current commit does not contain the commit {base}.\n"
             f"  Merge {base} first, or name the last commit that both share, which this command prints: "
             "git merge-base HEAD " + base
         )
     plain = "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"
-    changed = ask("diff", *plain, "--ignore-submodules=all", commit, "--").split("\0")
+    changed = git("diff", *plain, "--ignore-submodules=all", commit, "--").split("\0")
     # Of a repository inside this one, only the index is compared: git would obey that repository's settings.
-    changed += ask("diff", *plain, "--ignore-submodules=none", "--cached", commit, "--").split("\0")
-    changed += ask("ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    changed += git("diff", *plain, "--ignore-submodules=none", "--cached", commit, "--").split("\0")
+    changed += git("ls-files", "--others", "--exclude-standard", "-z").split("\0")
     changes = Changes()
     boards_by_folder = {
         board.resolve().relative_to(root.resolve()) / ENTRY_FOLDERS: board for board in boards
     }
-    before = {folder: set(_entries_at(repository, commit, folder.as_posix())) for folder in boards_by_folder}
+    at_base = {folder: set(_entries_at(repository, commit, folder.as_posix())) for folder in boards_by_folder}
     for path in sorted({*filter(None, changed)}):
-        folder = next((known for known in boards_by_folder if path.startswith(f"{known.as_posix()}/")), None)
+        folder = next((key for key in boards_by_folder if path.startswith(f"{key.as_posix()}/")), None)
         name = "" if folder is None else path.removeprefix(f"{folder.as_posix()}/").partition("/")[0]
         if folder is None:
             changes.wrong.append(
                 f"changes {path}, but a submission may only add new folders {ENTRY_FOLDERS}/NAME"
             )
-        elif name in before[folder]:
+        elif name in at_base[folder]:
             changes.wrong.append(f"changes {path}, which belongs to an entry that exists already")
         elif name not in (names := changes.entries.setdefault(boards_by_folder[folder], [])):
             names.append(name)
@@ -108,15 +108,15 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
 def _check_entries(board: Path, names: Sequence[str], changes: Changes) -> None:
     definition = read_definition(board)
     suite = None if definition.published else board_suite(board)
-    there = {folder.name: folder for folder in entry_folders(board)}
-    new = [there[name] for name in names if name in there]
+    folders = {folder.name: folder for folder in entry_folders(board)}
+    new = [folders[name] for name in names if name in folders]
     n_before = len(changes.wrong)
     for folder in new:
         problems = wrong_with_entry(folder, definition, suite)
         changes.wrong += [f"{folder.name}: {problem}" for problem in problems]
     retracted = read_checks(board).retracted
-    others = [folder for name, folder in there.items() if name not in retracted and folder not in new]
-    changes.wrong += repeated([*others, *new])
+    unchanged = [folder for name, folder in folders.items() if name not in retracted and folder not in new]
+    changes.wrong += repeated([*unchanged, *new])
     if len(changes.wrong) == n_before:
         changes.warnings += warnings_of(board, names)
 
@@ -150,23 +150,23 @@ def _summary(changes: Changes) -> Iterator[str]:
 
 def _beside_neighbours(board: Path, entry: Entry) -> str:
     """Make a table of an entry, the two models above it and the two models below it."""
-    ours = {row.key: _accuracy(row) for row in entry.rows}
-    columns: dict[str, Mapping[RowKey, Fraction | None]] = {entry.name: ours}
+    of_entry = {row.key: _accuracy(row) for row in entry.rows}
+    columns: dict[str, Mapping[RowKey, Fraction | None]] = {entry.name: of_entry}
     if (board / ACCURACIES).is_file():
-        known = read_board(board)
-        for model in known.models:
-            texts = ((row.key, row.accuracy.get(model.name)) for row in known.rows)
+        published = read_board(board)
+        for model in published.models:
+            texts = ((row.key, row.accuracy.get(model.name)) for row in published.rows)
             columns.setdefault(model.name, {key: Fraction(text) for key, text in texts if text})
-    means = {name: _mean([accuracies.get(key) for key in ours]) for name, accuracies in columns.items()}
+    means = {name: _mean([accuracies.get(key) for key in of_entry]) for name, accuracies in columns.items()}
     ranked = sorted((name for name in means if means[name] is not None), key=lambda name: -(means[name] or 0))
     position = ranked.index(entry.name) if entry.name in ranked else 0
     neighbours = ranked[max(0, position - 2) : position + 3] or [entry.name]
     lines = []
-    for key in ours:
+    for key in of_entry:
         label = " / ".join(markdown(part) for part in key if part)
         lines.append([label, *(_printed(columns[name].get(key)) for name in neighbours)])
     lines.append(["mean over all rows", *(_printed(means[name]) for name in neighbours)])
-    ranks = [1 + sum((means[other] or 0) > (means[name] or 0) for other in ranked) for name in neighbours]
+    ranks = [1 + sum((means[rival] or 0) > (means[name] or 0) for rival in ranked) for name in neighbours]
     lines.append([f"rank, of {len(ranked)}", *map(str, ranks)])
     heads = [f"**{markdown(name)}**" if name == entry.name else markdown(name) for name in neighbours]
     align = ("left", *["right"] * len(neighbours))
@@ -179,8 +179,8 @@ def _accuracy(row: EntryRow) -> Fraction | None:
 
 
 def _mean(values: Sequence[Fraction | None]) -> Fraction | None:
-    known = [value for value in values if value is not None]
-    return sum(known, Fraction(0)) / len(known) if known and len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers, Fraction(0)) / len(numbers) if numbers and len(numbers) == len(values) else None
 
 
 def _printed(value: Fraction | None) -> str:

@@ -99,11 +99,11 @@ def record_check(folder: Path, verification: Verification, by: str) -> None:
     with board_transaction(board, "verify", folder.name, verification.level, by) as change:
         if change.completed is not None:
             return
-        known = read_checks(board)
+        recorded = read_checks(board)
         # A later check of the same kind replaces the earlier one, so that the list does not grow.
-        others = [old for old in known.checks.get(folder.name, ()) if replace(old, on=check.on) != check]
-        checks = {**known.checks, folder.name: (*others, check)}
-        change.put(CHECKS, checks_text(replace(known, checks=checks)))
+        earlier = [old for old in recorded.checks.get(folder.name, ()) if replace(old, on=check.on) != check]
+        checks = {**recorded.checks, folder.name: (*earlier, check)}
+        change.put(CHECKS, checks_text(replace(recorded, checks=checks)))
         change.commit()
 
 
@@ -155,18 +155,18 @@ class _EntryLadder(Ladder):
                 f"{MANIFEST} has no key `seal` (digests that show edits), but every entry needs one"
             )
         self.what = f"{self._entry.name} on {self._suite.name}"
-        for field, stated, follows in (
+        for field, claimed, follows in (
             ("signature", self._entry.signature, manifest.signature),
             ("fingerprint", self._entry.fingerprint, manifest.key.fingerprint),
         ):
-            if stated != follows:
+            if claimed != follows:
                 raise CheckFailed(
                     f"{self.path.name}/entry.yaml: the key `{field}` is not the same as in {MANIFEST}"
                 )
         _, self._too_long = readable(evidence, self._split.sentences)
-        known = None if self._too_long else self._split.rows
-        about = manifest.key.score, self._too_long, known, manifest.unknown
-        verdicts = verdicts_of(partial(judge, self._split.clustered, scored, *about))
+        rows = None if self._too_long else self._split.rows
+        scoring = manifest.key.score, self._too_long, rows, manifest.unknown
+        verdicts = verdicts_of(partial(judge, self._split.clustered, scored, *scoring))
         # The sentences are scored and the verdicts computed once; the counts below use them.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
@@ -175,17 +175,17 @@ class _EntryLadder(Ladder):
         return "entry, manifest, seal and evidence"
 
     def recomputed(self) -> str:
-        stated, follows = self.claim.key.terminator, self._suite.terminator
-        if stated != follows:
+        claimed, follows = self.claim.key.terminator, self._suite.terminator
+        if claimed != follows:
             raise CheckFailed(
                 f"{MANIFEST}: the key `key.terminator` (final mark of sentences) is "
-                f"{stated!r}, but in the suite it is {follows!r}"
+                f"{claimed!r}, but in the suite it is {follows!r}"
             )
         hold_sizes(self.claim.manifest.suite, self._suite)
         left_out = n_too_long(self._suite, self.claim.scored, self._too_long)
-        if left_out != (stated_out := self.claim.manifest.counts.too_long):
+        if left_out != (n_claimed := self.claim.manifest.counts.too_long):
             raise CheckFailed(
-                f"{MANIFEST}: the key `counts.too_long` is {stated_out:,}, but tseval recomputes {left_out:,}"
+                f"{MANIFEST}: the key `counts.too_long` is {n_claimed:,}, but tseval recomputes {left_out:,}"
             )
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
@@ -207,11 +207,11 @@ def _compare_counts(entry: Entry, run: Run) -> None:
         raise CheckFailed(
             f"entry.yaml has {len(entry.rows)} rows of the table, but tseval recomputes {len(follow)} rows"
         )
-    for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
+    for i, (claimed_row, row) in enumerate(zip(entry.rows, follow, strict=True)):
         for name, value in asdict(row).items():
-            if (claimed := getattr(stated, name)) != value:
+            if (number := getattr(claimed_row, name)) != value:
                 raise CheckFailed(
-                    f"entry.yaml: the key `rows[{i}].{name}` is {claimed!r}, but tseval recomputes {value!r}"
+                    f"entry.yaml: the key `rows[{i}].{name}` is {number!r}, but tseval recomputes {value!r}"
                 )
 
 
@@ -230,11 +230,11 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
         return [how_to_complete(board)]
     suite = None if definition.published else board_suite(board)
     folders = entry_folders(board, definition.order)
-    known = [folder.name for folder in folders]
-    if unknown := [name for name in names if name not in known]:
+    existing = [folder.name for folder in folders]
+    if unknown := [name for name in names if name not in existing]:
         raise BoardError(
             f"the leaderboard {board} has no entry with the name {unknown[0]!r}.\n"
-            f"  {suggest(unknown[0], known, 'Entries')}"
+            f"  {suggest(unknown[0], existing, 'Entries')}"
         )
     retracted = read_checks(board).retracted
     problems = [f"{name} is a link" for name in links_in(board)]
@@ -257,7 +257,7 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
         return []
     folders = ranked_folders(board, definition)
     flags = flags_of(folders, board_suite(board), names)
-    warnings = [f"{name}: {why}" for name in sorted(flags) for why in flags[name]]
+    warnings = [f"{name}: {reason}" for name in sorted(flags) for reason in flags[name]]
     waiting = sorted({folder.name for folder in folders} - set(_listed(board) or ()))
     if waiting and not names:
         write = f"tseval board write {quote(str(board))}"
@@ -306,28 +306,28 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
     if links := links_in(folder):
         yield f"{links[0]} is a link"
         return
-    there = {path.name for path in folder.iterdir()}
-    if ENTRY_FILE not in there:
+    names = {path.name for path in folder.iterdir()}
+    if ENTRY_FILE not in names:
         yield f"the file {ENTRY_FILE} is missing"
         return
     try:
-        meant = {ENTRY_FILE} if suite is None else read_entry(folder).files
+        expected = {ENTRY_FILE} if suite is None else read_entry(folder).files
     except (BoardError, LimitError) as error:
         yield first_line(error)
         return
-    if missing := sorted(meant - there):
+    if missing := sorted(expected - names):
         yield f"the file {missing[0]} is missing"
-    elif EVIDENCE in meant and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
+    elif EVIDENCE in expected and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
         yield f"{EVIDENCE} has {size:,} bytes, but a leaderboard holds at most {LARGEST_EVIDENCE:,}"
-    if strangers := sorted(there - meant):
-        yield f"the folder has {strangers[0]!r}, which is not a file of an entry"
+    if unexpected := sorted(names - expected):
+        yield f"the folder has {unexpected[0]!r}, which is not a file of an entry"
 
 
 def repeated(folders: Sequence[Path]) -> Iterator[str]:
     """Find names that differ only in case, names that another entry had, and models that occur twice."""
     names: dict[str, str] = {}
     aliases = {alias.lower(): entry.name for entry in readable_entries(folders) for alias in entry.aliases}
-    known: dict[str, Entry] = {}
+    by_identity: dict[str, Entry] = {}
     for folder in folders:
         if (first := names.setdefault(folder.name.lower(), folder.name)) != folder.name:
             yield f"{folder.name}: the name of this entry differs from {first} only in upper and lower case"
@@ -337,35 +337,35 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
             entry = read_entry(folder)
         except (BoardError, LimitError):
             continue  # an entry of published accuracies, or wrong_with_entry reports the problem
-        other = known.setdefault(entry.identity, entry)
-        if other is not entry:
-            same = "equal" if other.rows == entry.rows else "different"
-            shared = "signature" if other.signature == entry.signature else "weights and protocol"
-            yield (f"{folder.name}: has the same {shared} as {other.name}, with {same} accuracies")
+        earlier = by_identity.setdefault(entry.identity, entry)
+        if earlier is not entry:
+            comparison = "equal" if earlier.rows == entry.rows else "different"
+            shared = "signature" if earlier.signature == entry.signature else "weights and protocol"
+            yield (f"{folder.name}: has the same {shared} as {earlier.name}, with {comparison} accuracies")
 
 
 def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
     """Yield names in `board.yaml` and `checks.yaml` that belong to no entry."""
-    known = read_checks(board)
+    checks = read_checks(board)
     of_seeds = [name for names in definition.seeds.values() for name in names]
     for file, field, names in (
         (DEFINITION, "order", definition.order), (DEFINITION, "seeds", of_seeds),
-        *((CHECKS, name, [*getattr(known, name)]) for name in ("checks", "retracted", "hidden")),
+        *((CHECKS, name, [*getattr(checks, name)]) for name in ("checks", "retracted", "hidden")),
     ):  # fmt: skip
-        if strangers := sorted(name for name in names if name not in entries):
-            yield f"{file}: the key `{field}` names {strangers[0]!r}, but there is no entry with this name"
+        if unknown := sorted(name for name in names if name not in entries):
+            yield f"{file}: the key `{field}` names {unknown[0]!r}, but there is no entry with this name"
     for field in ("renews", "renewed_by"):
-        other = getattr(definition, field)
-        if other is not None and not (board / other / DEFINITION).is_file():
+        path = getattr(definition, field)
+        if path is not None and not (board / path / DEFINITION).is_file():
             yield (
-                f"{DEFINITION}: the key `{field}` names {other!r}, but there is no leaderboard at this path"
+                f"{DEFINITION}: the key `{field}` names {path!r}, but there is no leaderboard at this path"
             )
     copy = None if definition.published else own_suite(definition, board)
     if copy is not None and copy.digest != definition.digest:
-        theirs, ours = copy.digest[:8], definition.digest[:8]
+        copy_digest, board_digest = copy.digest[:8], definition.digest[:8]
         yield (
-            f"the copy of the suite in {SUITE_FOLDER} has the digest {theirs}, but the leaderboard uses "
-            f"the digest {ours}"
+            f"the copy of the suite in {SUITE_FOLDER} has the digest {copy_digest}, but the leaderboard uses "
+            f"the digest {board_digest}"
         )
 
 
@@ -378,14 +378,14 @@ def _wrong_with_files(
     if (board / CURVES_FOLDER).is_dir():
         expected = expected | {CURVES_FOLDER, CURVES_FIGURE}
         yield from _wrong_with_curves(board, entries)
-    if strangers := sorted(path.name for path in board.iterdir() if path.name not in expected):
-        yield f"the folder has {strangers[0]!r}, which is not a file of a leaderboard"
-    for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
-        name = left.name.removesuffix(PARTIAL).removesuffix(".old")
+    if unexpected := sorted(path.name for path in board.iterdir() if path.name not in expected):
+        yield f"the folder has {unexpected[0]!r}, which is not a file of a leaderboard"
+    for leftover in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
+        name = leftover.name.removesuffix(PARTIAL).removesuffix(".old")
         fix = "remove it"
-        if left.name.endswith(f".old{PARTIAL}") and not left.with_name(name).exists():
+        if leftover.name.endswith(f".old{PARTIAL}") and not leftover.with_name(name).exists():
             fix = f"rename this folder to {name}, because it is the old folder of this entry"
-        yield f"{left.name} was left by an interrupted change: {fix}"
+        yield f"{leftover.name} was left by an interrupted change: {fix}"
     try:
         # Entries may be newer than the pages, so the pages are compared with the entries that they contain.
         listed = _listed(board)
@@ -399,10 +399,10 @@ def _wrong_with_files(
         return
     for name, text in follow.items():
         try:
-            same = read_bytes(board / name, "document_bytes") == text.encode()
+            is_same = read_bytes(board / name, "document_bytes") == text.encode()
         except (OSError, TsevalError):
-            same = False
-        if not same:
+            is_same = False
+        if not is_same:
             yield f"{name} does not match the entries. To write it again: tseval board write {board}"
 
 

@@ -57,24 +57,24 @@ def copies(entries: Sequence[Numbers]) -> Iterator[tuple[tuple[str, ...], str]]:
     by_length: dict[int, list[Numbers]] = {}
     for entry in entries:
         by_length.setdefault(len(entry.sample), []).append(entry)
-    for alike in by_length.values():
+    for group in by_length.values():
         originals: list[Numbers] = []  # entries that are no copies of earlier ones
-        for entry in alike:
-            known = [other for other in originals if other.fingerprint == entry.fingerprint]
-            found = [(other, why) for other in originals if (why := _copied(other, entry)) is not None]
-            if not known and found:
-                yield (entry.name, found[0][0].name), found[0][1]
-            if not known and not found:
+        for entry in group:
+            same_model = [first for first in originals if first.fingerprint == entry.fingerprint]
+            matches = [(first, text) for first in originals if (text := _copied(first, entry)) is not None]
+            if not same_model and matches:
+                yield (entry.name, matches[0][0].name), matches[0][1]
+            if not same_model and not matches:
                 originals.append(entry)
         for entry in originals:
-            yield from _blended(entry, [other for other in originals if other is not entry])
+            yield from _blended(entry, [first for first in originals if first is not entry])
 
 
 def _copied(first: Numbers, second: Numbers) -> str | None:
     """Explain how the numbers of one entry follow from those of another; None if they do not."""
     if float(np.abs(first.sample - second.sample).max(initial=0.0)) <= NEAR:
-        ours, theirs = first.load(), second.load()
-        if len(ours) == len(theirs) and float(np.abs(ours - theirs).max(initial=0.0)) <= NEAR:
+        values, other_values = first.load(), second.load()
+        if len(values) == len(other_values) and float(np.abs(values - other_values).max(initial=0.0)) <= NEAR:
             return (
                 f"all its log-probabilities are within {NEAR} nats of those of {first.name}, so both may be "
                 "the same model"
@@ -96,23 +96,23 @@ def _blended(entry: Numbers, others: Sequence[Numbers]) -> Iterator[tuple[tuple[
     """Find two entries whose weighted mean this entry is, or from which it takes each of its numbers."""
     if len(others) < 2 or len(entry.sample) < SAMPLED // 20:
         return
-    apart = np.stack([other.sample for other in others]) - entry.sample
-    found = _between(apart)
-    if found is None:  # a mean of probabilities, as in an ensemble
-        found = _between(np.expm1(np.minimum(apart, 50.0)))
-    if found is not None:
-        first, second, weight = others[found[0]].name, others[found[1]].name, found[2]
+    gaps = np.stack([numbers.sample for numbers in others]) - entry.sample
+    mixture = _between(gaps)
+    if mixture is None:  # a mean of probabilities, as in an ensemble
+        mixture = _between(np.expm1(np.minimum(gaps, 50.0)))
+    if mixture is not None:
+        first, second, weight = others[mixture[0]].name, others[mixture[1]].name, mixture[2]
         yield (
             (entry.name, first, second),
             f"its log-probabilities are a mean of those of {first} ({weight:.0%}) and {second} "
             f"({1 - weight:.0%})",
         )
         return
-    near = (np.abs(apart) <= NEAR).astype(np.float64)
-    alone = near.mean(axis=1)
-    both = alone[:, None] + alone[None, :] - near @ near.T / near.shape[1]
-    i, j = np.unravel_index(int(np.triu(both, 1).argmax()), both.shape)
-    if both[i, j] >= STITCHED and max(alone[i], alone[j]) < STITCHED:
+    is_near = (np.abs(gaps) <= NEAR).astype(np.float64)
+    shares = is_near.mean(axis=1)
+    pair_shares = shares[:, None] + shares[None, :] - is_near @ is_near.T / is_near.shape[1]
+    i, j = np.unravel_index(int(np.triu(pair_shares, 1).argmax()), pair_shares.shape)
+    if pair_shares[i, j] >= STITCHED and max(shares[i], shares[j]) < STITCHED:
         first, second = others[int(i)].name, others[int(j)].name
         yield (
             (entry.name, first, second),
@@ -129,17 +129,17 @@ def _between(apart: _Values) -> tuple[int, int, float] | None:
     """
     products = apart @ apart.T / apart.shape[1]
     square = np.diag(products)
-    between = square[:, None] + square[None, :] - 2 * products
+    distances = square[:, None] + square[None, :] - 2 * products
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = (square[None, :] - products) / between
-        left = square[None, :] - (square[None, :] - products) ** 2 / between
-    possible = (weight > 0.02) & (weight < 0.98) & np.isfinite(left)
-    left = np.where(possible, left, np.inf)
-    i, j = np.unravel_index(int(left.argmin()), left.shape)
-    if not left[i, j] <= NEAR**2:
+        weight = (square[None, :] - products) / distances
+        rest_squares = square[None, :] - (square[None, :] - products) ** 2 / distances
+    possible = (weight > 0.02) & (weight < 0.98) & np.isfinite(rest_squares)
+    rest_squares = np.where(possible, rest_squares, np.inf)
+    i, j = np.unravel_index(int(rest_squares.argmin()), rest_squares.shape)
+    if not rest_squares[i, j] <= NEAR**2:
         return None
     w = float(weight[i, j])
-    rest = w * apart[i] + (1 - w) * apart[j]
-    if float(np.quantile(np.abs(rest), 0.99)) > 3 * NEAR:
+    remainder = w * apart[i] + (1 - w) * apart[j]
+    if float(np.quantile(np.abs(remainder), 0.99)) > 3 * NEAR:
         return None
     return int(i), int(j), w

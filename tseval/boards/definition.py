@@ -96,8 +96,8 @@ def read_definition(board: Path) -> Definition:
     except FileNotFoundError:
         fix = f"Create one: tseval board new {quote(str(board))} --suite SUITE"
         if board.exists():  # where none can be made
-            within = ", ".join(str(file.parent) for file in sorted(board.glob(f"*/{DEFINITION}")))
-            fix = f"Name one of {within}." if within else "Name the folder of a leaderboard."
+            paths = ", ".join(str(file.parent) for file in sorted(board.glob(f"*/{DEFINITION}")))
+            fix = f"Name one of {paths}." if paths else "Name the folder of a leaderboard."
         raise BoardError(
             f"{board} is not a leaderboard, because the file {DEFINITION} is missing in it.\n  {fix}"
         ) from None
@@ -128,9 +128,9 @@ def _check(definition: Definition) -> None:
             )
         check_printed_rows(definition.human.rows, rows, MOST_DECIMALS, "human.rows")
     seeds = [name for names in definition.seeds.values() for name in names]
-    for where, names in (("order", definition.order), ("seeds", seeds)):
+    for key, names in (("order", definition.order), ("seeds", seeds)):
         if len(set(names)) < len(names):
-            raise ContentError("this list has the name of an entry twice", where)
+            raise ContentError("this list has the name of an entry twice", key)
 
 
 def check_web_address(text: str | None, where: str) -> None:
@@ -175,9 +175,9 @@ def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
 def refuse_strangers(content: object, parsed: object, where: str = "") -> None:
     """Refuse unknown fields: tseval would ignore them, but people who read the file would believe them."""
     if isinstance(content, dict) and is_dataclass(parsed):
-        known = {part.name for part in fields(parsed)}
+        names = {part.name for part in fields(parsed)}
         for name, value in content.items():
-            if name not in known:
+            if name not in names:
                 raise ContentError("this file cannot have a key with this name", f"{where}{name}")
             refuse_strangers(value, getattr(parsed, name), f"{where}{name}.")
     elif isinstance(content, list) and isinstance(parsed, list | tuple):
@@ -187,9 +187,9 @@ def refuse_strangers(content: object, parsed: object, where: str = "") -> None:
 
 def write_definition(definition: Definition) -> str:
     """Return the text of `board.yaml`: fields to fill in, and fields that differ from their default."""
-    content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
+    content, defaults = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
     return write_yaml(
-        {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
+        {name: value for name, value in content.items() if name in _SHOWN or value != defaults[name]}
     )
 
 
@@ -221,8 +221,8 @@ def _plain(value: object) -> object:
 
 def suite_of(definition: Definition, board: Path) -> Suite:
     """Load the suite of a board (`tseval.runs.board_suite.suite_of_board`)."""
-    about = definition.suite, definition.digest, definition.columns, definition.protocol
-    return suite_of_board(board, *about)
+    settings = definition.suite, definition.digest, definition.columns, definition.protocol
+    return suite_of_board(board, *settings)
 
 
 def suite_here(definition: Definition, board: Path) -> Suite:

@@ -114,7 +114,7 @@ def add_entries(  # noqa: PLR0913, PLR0917 - all that a user may say of an entry
         check_about(about)
         check_opened(opened.model if opened else None)
     suite = str(suite_spec(definition.suite, board))
-    added: dict[Path, dict[str, bytes]] = {}
+    files_by_folder: dict[Path, dict[str, bytes]] = {}
     entries: dict[Path, Entry] = {}
     for path in paths:
         entry, files = entry_files(definition, suite, path, name, about)
@@ -126,32 +126,32 @@ def add_entries(  # noqa: PLR0913, PLR0917 - all that a user may say of an entry
             entry = replace(entry, evidence=EvidenceAddress(address, digest(content), len(content)))
             keep_evidence(content)
         folder = board / ENTRY_FOLDERS / entry.name
-        if _is_taken(folder, added):
+        if _is_taken(folder, files_by_folder):
             raise BoardError(
                 f"two of the runs have a model with the name {entry.name!r}, but each entry "
                 "needs its own name. Add the runs one by one, the second with --name."
             )
-        added[folder], entries[folder] = files, entry
+        files_by_folder[folder], entries[folder] = files, entry
     with board_transaction(board, *command) as change:
-        there = entry_folders(board)
+        folders = entry_folders(board)
         if instead_of is not None:
             old = board / ENTRY_FOLDERS / instead_of
-            if old not in there:
+            if old not in folders:
                 raise BoardError(
                     f"{board} has no entry {instead_of!r}, so --replace cannot replace it.\n"
                     f"  To list the entries: tseval table {board}"
                 )
-            there.remove(old)
+            folders.remove(old)
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
-        _refuse_taken(entries, there, set(read_checks(board).retracted), " with --name")
-        for folder, files in added.items():
+        _refuse_taken(entries, folders, set(read_checks(board).retracted), " with --name")
+        for folder, files in files_by_folder.items():
             change.put(_path_in_board(folder), {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
             if instead_of is not None:
                 if folder.name != instead_of:
                     change.remove(_path_in_board(old))
                 _call_otherwise(change, instead_of, folder.name, moved=False)
         change.commit(pages=instead_of is not None)
-    return list(added)
+    return list(files_by_folder)
 
 
 def _path_in_board(entry: Path) -> str:
@@ -187,24 +187,24 @@ def _refuse_taken(
     entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], fix: str = ""
 ) -> None:
     """Refuse names that entries have or had, and models that are on the board. `fix` ends each message."""
-    others = list(readable_entries(there))
-    known = {other.identity: other for other in others if other.name not in retracted}
-    aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
+    current_entries = list(readable_entries(there))
+    by_identity = {current.identity: current for current in current_entries if current.name not in retracted}
+    aliases = {alias.lower(): current.name for current in current_entries for alias in current.aliases}
     for folder, entry in entries.items():
         if _is_taken(folder, there):
             raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{fix}.")
-        if (other := aliases.get(folder.name.lower())) is not None:
+        if (current := aliases.get(folder.name.lower())) is not None:
             raise BoardError(
-                f"{folder.name} was an earlier name of the entry {other}, and still redirects to this "
+                f"{folder.name} was an earlier name of the entry {current}, and still redirects to this "
                 "entry.\n"
                 f"  Choose another name for the entry{fix}."
             )
-        twin = known.setdefault(entry.identity, entry)
-        if twin is not entry:
+        equal = by_identity.setdefault(entry.identity, entry)
+        if equal is not entry:
             raise BoardError(
-                f"{entry.name} is the same model, scored in the same way, as the entry {twin.name}, but a "
+                f"{entry.name} is the same model, scored in the same way, as the entry {equal.name}, but a "
                 "model can have only one entry.\n"
-                f"  To replace the old entry, add --replace {twin.name}."
+                f"  To replace the old entry, add --replace {equal.name}."
             )
 
 
@@ -291,26 +291,26 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
             "undecidable"
         )
     # The precision of products is stated only if it differs from that of the weights.
-    stated = {
+    protocol = {
         **key.protocol,
         "precision": key.protocol.get("precision", key.protocol.get("dtype", "float32")),
     }
-    if "dtype" in stated:
-        stated["dtype"] = stated["precision"]
+    if "dtype" in protocol:
+        protocol["dtype"] = protocol["precision"]
     if suite.context is not None and CONTEXT not in definition.protocol:
         return (
             f"the run was scored in context (--context {suite.context.source}), but the leaderboard scores "
             "sentences alone"
         )
     for name, value in definition.protocol.items():
-        if stated.get(name) != value:
+        if protocol.get(name) != value:
             return (
-                f"the key `{name}` of its protocol is {stated.get(name)!r}, but the leaderboard "
+                f"the key `{name}` of its protocol is {protocol.get(name)!r}, but the leaderboard "
                 f"requires {value!r}"
             )
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
-        tried = about.seeds_tried
-        report = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
+        seeds = about.seeds_tried
+        report = f"is one of {counted(seeds, 'seed')}" if seeds else "does not say how many seeds were tried"
         return f"it {report}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
     return None
 
@@ -325,7 +325,7 @@ def _as_board_error(subject: str) -> Iterator[None]:
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
     """Return whether another entry has the name, ignoring case: some disks ignore it."""
-    return folder.name.lower() in {other.name.lower() for other in others}
+    return folder.name.lower() in {path.name.lower() for path in others}
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
@@ -337,8 +337,8 @@ def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 def _successor(entry: Entry, old: Path) -> Entry:
     """Return the entry with the earlier names of the entry that it replaces."""
-    known = [*readable_entries([old])]
-    aliases = dict.fromkeys([alias for former in known for alias in former.aliases] + [old.name])
+    old_entries = [*readable_entries([old])]
+    aliases = dict.fromkeys([alias for old_entry in old_entries for alias in old_entry.aliases] + [old.name])
     return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
 
 
@@ -394,9 +394,9 @@ def rename_entry(folder: Path, name: str) -> None:
             f"{name!r} cannot be the name of an entry, which is also the name of its folder.\n  {_NAME_FIX}"
         )
     with board_transaction(board, *command) as change:
-        others = [other for other in entry_folders(board) if other.name != entry.name]
+        other_folders = [path for path in entry_folders(board) if path.name != entry.name]
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
-        _refuse_taken({folder.parent / name: renamed}, others, set(read_checks(board).retracted))
+        _refuse_taken({folder.parent / name: renamed}, other_folders, set(read_checks(board).retracted))
         change.move(f"{ENTRY_FOLDERS}/{entry.name}", f"{ENTRY_FOLDERS}/{name}")
         change.put(f"{ENTRY_FOLDERS}/{name}/{ENTRY_FILE}", write_entry(renamed))
         _call_otherwise(change, entry.name, name, moved=True)

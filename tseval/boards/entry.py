@@ -48,9 +48,9 @@ def check_opened(model: str | None) -> None:
         return
     if len(model.splitlines()) != 1 or len(model) > LONGEST_MODEL:
         raise ContentError(f"should be one line of at most {LONGEST_MODEL} characters", "model")
-    _, _, rest = model.rpartition(":")
+    _, _, path = model.rpartition(":")
     is_address = model.startswith(("https://", "http://"))
-    if not is_address and (rest.startswith(("/", ".", "~")) or "\\" in model or ".." in rest.split("/")):
+    if not is_address and (path.startswith(("/", ".", "~")) or "\\" in model or ".." in path.split("/")):
         raise ContentError(
             f"{model!r:.80} is a path of one machine. Write a web address, KIND:NAME (hf:gpt2) or the name "
             "of a file",

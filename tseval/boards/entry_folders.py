@@ -29,8 +29,8 @@ def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> 
     """Read an entry with the board's description of its training data, and with the maintainer's checks."""
     entry = read_entry(folder)
     named = entry.about.training_data
-    about = replace(entry.about, training_data=definition.training_data.get(named or "", named))
-    return replace(entry, about=about, checks=(*entry.checks, *known.checks.get(entry.name, ())))
+    description = replace(entry.about, training_data=definition.training_data.get(named or "", named))
+    return replace(entry, about=description, checks=(*entry.checks, *known.checks.get(entry.name, ())))
 
 
 def readable_entries(folders: Iterable[Path]) -> Iterator[Entry]:
@@ -78,11 +78,11 @@ def suites_shared() -> Iterator[None]:
 
 def split_suite_of(board: Path, definition: Definition) -> SplitSuite:
     """Load the suite of a board."""
-    known = _shared.get()
+    suites = _shared.get()
     key = board.resolve()
-    if known is None or key not in known:
+    if suites is None or key not in suites:
         split = SplitSuite(suite_of(definition, board), definition.score)
-        if known is None:
+        if suites is None:
             return split
-        known[key] = split
-    return known[key]
+        suites[key] = split
+    return suites[key]

@@ -66,10 +66,10 @@ def flags_of(
         read.append((entry.about.date or "", numbers))
     # The first of two equal entries is no copy.
     read.sort(key=lambda dated: dated[0])
-    for together, why in copies([numbers for _, numbers in read]):
-        if not chosen or chosen & {*together}:
-            flags[together[0]].append(why)
-    return {name: found for name, found in flags.items() if found}
+    for entry_names, message in copies([numbers for _, numbers in read]):
+        if not chosen or chosen & {*entry_names}:
+            flags[entry_names[0]].append(message)
+    return {name: messages for name, messages in flags.items() if messages}
 
 
 def _load(folder: Path, manifest: Manifest, split: SplitSuite) -> NDArray[np.float64]:

@@ -113,15 +113,15 @@ def seen_from(board: Path, suite: str) -> str:
     if suite in available_suites() or suite in CATALOGUE or names_language(suite):
         return suite
     name, colon, method = suite.rpartition(":")
-    known = {*available_suites(), *CATALOGUE}
+    names = {*available_suites(), *CATALOGUE}
     for path, task in ((suite, ""), (name, f":{method}")):
-        if path and path not in known and Path(path).exists():
+        if path and path not in names and Path(path).exists():
             return os.path.relpath(path, board) + task
     if suite_spec(suite, board) != suite or not {"/", "\\"} & set(suite):
         return suite
     path = suite if not colon or len(name) < 2 else name
-    here, beside = (os.path.normpath(place.absolute() / path) for place in (Path(), board))
-    places = here if here == beside else f"{here} or {beside}"
+    from_folder, from_board = (os.path.normpath(place.absolute() / path) for place in (Path(), board))
+    places = from_folder if from_folder == from_board else f"{from_folder} or {from_board}"
     raise BoardError(
         f"--suite {suite}: there is no file or folder {places}.\n"
         "  Name a suite that comes with tseval, or a path relative to the folder that you are in."
@@ -213,20 +213,20 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
     urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
     this_version = f"tseval @ git+{urls['Homepage']}@v{version('tseval')}"
     # On Windows, git would write other line ends, and the digests would change.
-    others = {
+    files = {
         ".gitattributes": "* -text\n",
         ".gitignore": "/site/\n/runs/\n",
         "requirements.txt": f"{this_version}\n",
     }
     is_one = (folder / WORKFLOW).exists()
-    for name in () if is_one else (*_TEXTS, *others):
+    for name in () if is_one else (*_TEXTS, *files):
         if (folder / name).exists():
             raise BoardError(
                 f"{folder / name} exists already, and tseval does not overwrite it.\n"
                 "  Name another folder, or move this file to another place."
             )
-    alone = not is_one and len(suites) == 1
-    names = [BOARD_FOLDER] if alone else [re.sub(r"[^\w.-]+", "-", Path(suite).stem) for suite in suites]
+    is_single = not is_one and len(suites) == 1
+    names = [BOARD_FOLDER] if is_single else [re.sub(r"[^\w.-]+", "-", Path(suite).stem) for suite in suites]
     boards = [folder / name for name in names]
     if len(set(boards)) < len(boards):
         raise BoardError(
@@ -234,14 +234,14 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
             "Create the leaderboards one by one, without --repository."
         )
     suites = [seen_from(board, suite) for board, suite in zip(boards, suites, strict=True)]
-    here = {
+    boards_by_suite = {
         suite_spec(read_definition(file.parent).suite, file.parent): file.parent
         for file in folder.glob(f"*/{DEFINITION}")
     }
     for board, suite in zip(boards, suites, strict=True):
-        if (other := here.get(suite_spec(suite, board))) is not None:
+        if (existing := boards_by_suite.get(suite_spec(suite, board))) is not None:
             raise BoardError(
-                f"the leaderboard {other} already has the suite {suite}.\n"
+                f"the leaderboard {existing} already has the suite {suite}.\n"
                 "  Name another suite, or another folder for the repository."
             )
     for board, suite in zip(boards, suites, strict=True):
@@ -250,8 +250,8 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
         return boards
     first = boards[0].name
     spec = suite_spec(suites[0], boards[0])
-    heading = plain(read_definition(boards[0]).title) if alone else "Leaderboards"
-    known = {
+    heading = plain(read_definition(boards[0]).title) if is_single else "Leaderboards"
+    values = {
         "title": heading,
         "quoted": json.dumps(heading),
         "board": first,
@@ -259,10 +259,10 @@ def new_repository(  # noqa: PLR0913 - all that a user may say of boards
         "suite": suites[0] if spec == suites[0] else os.path.normpath(f"leaderboard/{first}/{suites[0]}"),
     }
     texts = {
-        name: Template((_TEMPLATES / file).read_text("utf-8")).safe_substitute(known)
+        name: Template((_TEMPLATES / file).read_text("utf-8")).safe_substitute(values)
         for name, file in _TEXTS.items()
     }
-    for name, text in (texts | others).items():
+    for name, text in (texts | files).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(folder / name, text)
     return boards

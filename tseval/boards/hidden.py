@@ -95,10 +95,10 @@ def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
 def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
     """Compare the mean on hidden words with the mean on the board's words."""
     difference = hidden.value - public.value
-    below = math.hypot(hidden.value - hidden.low, public.high - public.value)
-    above = math.hypot(hidden.high - hidden.value, public.value - public.low)
+    lower = math.hypot(hidden.value - hidden.low, public.high - public.value)
+    upper = math.hypot(hidden.high - hidden.value, public.value - public.low)
 
-    def outwards(low: float, high: float) -> tuple[float, float]:
+    def round_outwards(low: float, high: float) -> tuple[float, float]:
         return math.floor(low * 1000) / 1000, math.ceil(high * 1000) / 1000
 
     return Hidden(
@@ -106,7 +106,7 @@ def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
         on=today(),
         n_items=run.manifest.counts.items,
         mean=round(hidden.value, 3),
-        interval=outwards(hidden.low, hidden.high),
+        interval=round_outwards(hidden.low, hidden.high),
         difference=round(difference, 3),
-        difference_interval=outwards(difference - below, difference + above),
+        difference_interval=round_outwards(difference - lower, difference + upper),
     )

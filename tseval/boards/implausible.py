@@ -101,19 +101,19 @@ def _numbers(manifest: Manifest, evidence: Evidence, nodes: Nodes | None) -> Ite
     """Check the numbers alone, then how they depend on words."""
     values = np.asarray(evidence.table["logprob"]).astype(np.float64)
     is_given = "task" in manifest.key.protocol  # a classifier: the words before its answer have 0
-    own = values[values != 0] if is_given else values
-    if len(own) < LEAST_NUMBERS:
+    scored = values[values != 0] if is_given else values
+    if len(scored) < LEAST_NUMBERS:
         return
-    few = 2 * len(own) ** 0.5
-    distinct = np.unique(np.round(own[: int(10 * few)], 4))
-    if len(distinct) <= few:  # too few words for a statement about all
-        distinct = np.unique(np.round(own, 4))
+    limit = 2 * len(scored) ** 0.5
+    distinct = np.unique(np.round(scored[: int(10 * limit)], 4))
+    if len(distinct) <= limit:  # too few words for a statement about all
+        distinct = np.unique(np.round(scored, 4))
     if len(distinct) == 1:
-        yield f"each of its {len(own):,} log-probabilities is {distinct[0]:.4g}"
+        yield f"each of its {len(scored):,} log-probabilities is {distinct[0]:.4g}"
         return
     if manifest.model.kind == "oracle":  # an ideal model of a formal language
         return
-    knows_words = nodes is not None and not is_given and len(own) >= LEAST_FOR_WORDS
+    knows_words = nodes is not None and not is_given and len(scored) >= LEAST_FOR_WORDS
     by_word = _explained(nodes.word, values) if nodes is not None and knows_words else 0.5
     if by_word >= UNIGRAM:
         yield (
@@ -121,8 +121,8 @@ def _numbers(manifest: Manifest, evidence: Evidence, nodes: Nodes | None) -> Ite
             "the context, as in a unigram model"
         )
         return
-    if len(distinct) <= few:
-        yield f"its {len(own):,} log-probabilities have only {len(distinct):,} different values"
+    if len(distinct) <= limit:
+        yield f"its {len(scored):,} log-probabilities have only {len(distinct):,} different values"
         return
     if nodes is None or not knows_words:
         return
@@ -146,53 +146,53 @@ def _explained(groups: _Rows, values: NDArray[np.float64]) -> float:
     """Return the share of variance between groups, over groups of at least two values; 0 without any."""
     size = np.bincount(groups)
     mean = np.bincount(groups, values) / np.maximum(size, 1)
-    kept = size[groups] > 1
-    if kept.sum() < LEAST_FOR_WORDS:
+    is_repeated = size[groups] > 1
+    if is_repeated.sum() < LEAST_FOR_WORDS:
         return 0.5
-    chosen = values[kept]
+    chosen = values[is_repeated]
     total = float(((chosen - chosen.mean()) ** 2).sum())
-    return 1 - float(((chosen - mean[groups][kept]) ** 2).sum()) / total if total else 1.0
+    return 1 - float(((chosen - mean[groups][is_repeated]) ** 2).sum()) / total if total else 1.0
 
 
 def _accuracy(manifest: Manifest, evidence: Evidence, n_rows: int) -> Iterator[str]:
     """Compare accuracy and evidence with the perplexity that the entry states for its validation text."""
-    stated = manifest.model.details.get("validation_perplexity")
-    if not isinstance(stated, int | float) or isinstance(stated, bool):
+    perplexity = manifest.model.details.get("validation_perplexity")
+    if not isinstance(perplexity, int | float) or isinstance(perplexity, bool):
         return
-    if stated > LARGEST_PERPLEXITY:  # including a whole number that is too large for a float
+    if perplexity > LARGEST_PERPLEXITY:  # including a whole number that is too large for a float
         yield f"it states a perplexity above {LARGEST_PERPLEXITY:.0e}"
         return
-    if not stated > 1:
-        yield f"it states a perplexity of {stated:.4g}, but a perplexity is above 1"
+    if not perplexity > 1:
+        yield f"it states a perplexity of {perplexity:.4g}, but a perplexity is above 1"
         return
     counts = manifest.counts
     decided = counts.contrasts - counts.undecidable
     accuracy = counts.correct / decided if decided else 0.0
     size = manifest.model.details.get("vocabulary")
-    if isinstance(size, int) and stated >= size and accuracy >= UNINFORMED_ACCURACY:
+    if isinstance(size, int) and perplexity >= size and accuracy >= UNINFORMED_ACCURACY:
         yield (
-            f"it is right on {accuracy:.1%} of the contrasts, but its stated perplexity of {stated:.4g} is "
-            f"that of a model that guesses among its {size:,} words"
+            f"it is right on {accuracy:.1%} of the contrasts, but its stated perplexity of {perplexity:.4g} "
+            f"is that of a model that guesses among its {size:,} words"
         )
     elif (
         manifest.model.kind in BY_WORDS
         and n_rows >= MANY_ROWS
         and decided >= MANY_CONTRASTS
-        and stated > LOW_PERPLEXITY
+        and perplexity > LOW_PERPLEXITY
         and accuracy >= HIGH_ACCURACY
     ):
         yield (
             f"it is right on {accuracy:.1%} of {decided:,} contrasts with a stated perplexity of "
-            f"{stated:.4g}: language models with a perplexity above {LOW_PERPLEXITY} are right on about 90% "
-            "at most"
+            f"{perplexity:.4g}: language models with a perplexity above {LOW_PERPLEXITY} are right on about "
+            "90% at most"
         )
     if evidence.unit == "sentence" or manifest.model.kind not in BY_WORDS:
         return
     values = np.asarray(evidence.table["logprob"]).astype(np.float64)
     if len(values) >= LEAST_FOR_WORDS:
-        here = float(np.exp(min(-values.mean(), 700.0)))
-        if not stated * LEAST_RATIO <= here <= stated * MOST_RATIO:
+        suite_perplexity = float(np.exp(min(-values.mean(), 700.0)))
+        if not perplexity * LEAST_RATIO <= suite_perplexity <= perplexity * MOST_RATIO:
             yield (
-                f"its perplexity on the suite is {here:.3g}, but it states {stated:.4g} on its validation "
-                "text"
+                f"its perplexity on the suite is {suite_perplexity:.3g}, but it states {perplexity:.4g} on "
+                "its validation text"
             )

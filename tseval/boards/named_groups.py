@@ -47,10 +47,10 @@ def split_groups(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
         for path in paths:
             names.append(path)
             for run in runs_below(Path(path))[0] or [Path(path)]:
-                where = os.path.realpath(run)
-                if group_of.setdefault(where, group) != group:
+                folder = os.path.realpath(run)
+                if group_of.setdefault(folder, group) != group:
                     raise RunError(
-                        f"{argument!r}: {run} is already in the group {group_of[where]}.\n"
+                        f"{argument!r}: {run} is already in the group {group_of[folder]}.\n"
                         "  Name each run in one group only."
                     )
     return names, group_of

@@ -49,7 +49,7 @@ def published_board(board: Path, definition: Definition) -> Board:
             BoardModel(entry.name, entry.validation_perplexity, entry.parameters) for entry in entries
         ),
         rows=tuple(
-            BoardRow(*key, n_items, {name: of[key] for name, of in printed.items() if key in of})
+            BoardRow(*key, n_items, {name: values[key] for name, values in printed.items() if key in values})
             for key, n_items in ((row.key, row.n_items) for row in definition.rows)
         ),
         notes=definition.notes,

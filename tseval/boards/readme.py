@@ -80,12 +80,12 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: boo
     if definition.seeds:  # a second table uses them
         runs = [cached.for_table() for cached in cache_runs(runs)]
     columns = {run.name: column_of(run) for run in runs}
-    known = BoardChecks() if definition.published else read_checks(board)
+    checks = BoardChecks() if definition.published else read_checks(board)
     entries = {
-        name: entry_on_board(board / ENTRY_FOLDERS / name, definition, known)
-        for name in (*columns, *known.retracted)
+        name: entry_on_board(board / ENTRY_FOLDERS / name, definition, checks)
+        for name in (*columns, *checks.retracted)
     }
-    numbers = _numbers(board, definition, columns, entries, known)
+    numbers = _numbers(board, definition, columns, entries, checks)
     if numbers is not None and not feed:
         numbers = replace(numbers, digest=None, entries=())
     page = "\n\n".join(_page(board, definition, runs, columns, numbers, entries)) + "\n"
@@ -138,15 +138,15 @@ def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | N
     )
     if column is None:
         return listed
-    correct, tied, undecidable = (
+    correct, n_tied, undecidable = (
         tuple(map(int, column.rows[name])) for name in ("n_correct", "n_tied", "n_undecidable")
     )
     low, high = (
-        tuple(None if isnan(end) else outwards(end * 1000) / 1000 for end in column.rows[name].astype(float))
-        for name, outwards in (("low", floor), ("high", ceil))
+        tuple(None if isnan(end) else round_end(end * 1000) / 1000 for end in column.rows[name].astype(float))
+        for name, round_end in (("low", floor), ("high", ceil))
     )
     return replace(
-        listed, n_correct=correct, n_tied=tied, n_undecidable=undecidable, low=low, high=high
+        listed, n_correct=correct, n_tied=n_tied, n_undecidable=undecidable, low=low, high=high
     )  # fmt: skip
 
 
@@ -182,8 +182,8 @@ def _page(
         about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in best}
         if definition.published:
             folders = (board / ENTRY_FOLDERS / model.name for model in numbers.models)
-            abouts = ((folder.name, published_entry(folder, definition).about) for folder in folders)
-            about = {name: {} if about == About() else _about(about) for name, about in abouts}
+            descriptions = ((folder.name, published_entry(folder, definition).about) for folder in folders)
+            about = {name: {} if about == About() else _about(about) for name, about in descriptions}
         if facts := [{"model": markdown(name), **facts} for name, facts in about.items() if facts]:
             names = dict.fromkeys(key for row in facts for key in row)
             yield "## The entries"
@@ -207,8 +207,8 @@ def _beside(other: str) -> str:
 
 def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
     """Write the sections on hidden words, retracted entries, and models that must be run again."""
-    known = read_checks(board)
-    if known.hidden:
+    checks = read_checks(board)
+    if checks.hidden:
         yield "## Hidden words"
         yield (
             "The same grammars with other words, which only the maintainers know. Means over all rows with "
@@ -218,15 +218,15 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
             (markdown(name), format_share(hidden.mean), format_interval(hidden.interval),
              f"{hidden.difference:+.3f}", format_interval(hidden.difference_interval),
              "worse" if hidden.worse else "", markdown(hidden.on))
-            for name, hidden in sorted(known.hidden.items()) if name not in known.retracted
+            for name, hidden in sorted(checks.hidden.items()) if name not in checks.retracted
         ]  # fmt: skip
         headings = ("model", "hidden", "95% interval", "difference", "95% interval", "", "on")
         yield tabulate(rows, headers=headings, tablefmt="pipe", disable_numparse=True)
-    if known.retracted:
+    if checks.retracted:
         yield "## Retracted"
         retracted = [
-            (markdown(name), markdown(gone.reason), markdown(gone.on), markdown_link(gone.link))
-            for name, gone in sorted(known.retracted.items())
+            (markdown(name), markdown(record.reason), markdown(record.on), markdown_link(record.link))
+            for name, record in sorted(checks.retracted.items())
         ]
         yield tabulate(
             retracted, headers=("model", "why", "on", "see"), tablefmt="pipe", disable_numparse=True
@@ -241,9 +241,9 @@ def not_yet_run(board: Path, definition: Definition) -> list[str]:
     if definition.renews is None:
         return []
     old = Path(os.path.normpath(board.absolute() / definition.renews))  # the board may not exist yet
-    here = {entry.model_identity for entry in readable_entries(ranked_folders(board, definition))}
-    before = readable_entries(ranked_folders(old, read_definition(old)))
-    return [entry.name for entry in before if entry.model_identity not in here]
+    identities = {entry.model_identity for entry in readable_entries(ranked_folders(board, definition))}
+    old_entries = readable_entries(ranked_folders(old, read_definition(old)))
+    return [entry.name for entry in old_entries if entry.model_identity not in identities]
 
 
 def _results(
@@ -272,11 +272,11 @@ def _results(
         yield from _ranks(table)
     if definition.beside is not None:
         if definition.beside not in bundled_boards():
-            known = suggest(definition.beside, bundled_boards(), "Boards")
+            suggestion = suggest(definition.beside, bundled_boards(), "Boards")
             raise BoardError(
                 f"{name}: the key `beside` names {definition.beside!r}, but no leaderboard "
                 "that comes with tseval has this name.\n"
-                f"  {known}"
+                f"  {suggestion}"
             )
         paper = read_board(BUNDLED_BOARDS / definition.beside)
         yield "## With the published models"
@@ -289,9 +289,9 @@ def best_first(columns: Iterable[Column]) -> list[Column]:
 
     def key(column: Column) -> tuple[bool, Fraction, str]:
         shares = list(column.ranked_by(()).values())
-        known = [share for share in shares if share is not None]
-        whole = bool(known) and len(known) == len(shares)
-        return not whole, -_mean(known) if whole else Fraction(0), column.heading
+        numbers = [share for share in shares if share is not None]
+        is_complete = bool(numbers) and len(numbers) == len(shares)
+        return not is_complete, -_mean(numbers) if is_complete else Fraction(0), column.heading
 
     return sorted(columns, key=key)
 
@@ -311,9 +311,9 @@ def _ranks(table: Table) -> Iterator[str]:
         accuracy, rank, overall = means.accuracy[index], means.rank[index], table.overall[index]
         if accuracy is None or rank is None or overall is None:
             continue  # a model without a decidable item in a row has no mean and no rank
-        known = format_rank_set(overall, ranking.overall.low[index], ranking.overall.high[index])
-        sure = format_interval((ranking.low[index], ranking.high[index]), 2)
-        rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
+        rank_set = format_rank_set(overall, ranking.overall.low[index], ranking.overall.high[index])
+        interval = format_interval((ranking.low[index], ranking.high[index]), 2)
+        rows.append((column.heading, format_share(accuracy), rank_set, format_mean_rank(rank), interval))
     headings: tuple[str, ...] = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
     if len(table.rows) == 1:  # the mean of the board itself
         headings, rows = ("model", "accuracy", "rank"), [row[:3] for row in rows]
@@ -343,21 +343,21 @@ def _about_entry(entry: Entry, definition: Definition) -> dict[str, str]:
 
 def chosen_among(entry: Entry, definition: Definition) -> str | None:
     """Return from how many seeds an entry was chosen, if the board does not have all of them."""
-    here = next((len(names) for names in definition.seeds.values() if entry.name in names), 1)
-    tried = entry.about.seeds_tried or 0
-    return None if tried <= here else f"best of {tried}" if here == 1 else f"best {here} of {tried}"
+    used = next((len(names) for names in definition.seeds.values() if entry.name in names), 1)
+    n_tried = entry.about.seeds_tried or 0
+    return None if n_tried <= used else f"best of {n_tried}" if used == 1 else f"best {used} of {n_tried}"
 
 
 def _about(about: About) -> dict[str, str]:
-    always = {
+    required = {
         "licence": about.licence or "–",
         "trained on": about.training_data or "–",
         "holds the suite": about.contains_suite,
         "contact": about.contact or "–",
     }
     names = {"called": "display_name", "paper": "paper", "weights": "weights", "submitted by": "submitter"}
-    sometimes = {head: value for head, name in names.items() if (value := getattr(about, name))}
-    return {name: markdown(text) for name, text in (always | sometimes).items()}
+    optional = {head: value for head, name in names.items() if (value := getattr(about, name))}
+    return {name: markdown(text) for name, text in (required | optional).items()}
 
 
 def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
@@ -375,16 +375,16 @@ def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | 
     groups = in_groups(definition, of_name)
     if len(groups) == len(runs):
         return None
-    flat = for_analysis([of_name[name] for several in groups.values() for name in several])
+    flat = for_analysis([of_name[name] for seeds in groups.values() for name in seeds])
     names = iter(flat.verdicts)
-    return seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
+    return seeds_table(flat, {arch: [next(names) for _ in seeds] for arch, seeds in groups.items()})
 
 
 def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
     """Return the accuracies of all rows, truncated to the board's decimals; for several seeds, their mean."""
-    flat = [column for several in groups.values() for column in several]
+    flat = [column for seeds in groups.values() for column in seeds]
     refuse_unlike(flat)
-    exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
+    exact = {heading: [column.exact(()) for column in seeds] for heading, seeds in groups.items()}
     rows = zip(flat[0].keys(()), flat[0].rows["n_items"], strict=True)
     decimals = definition.decimals
     return Board(
@@ -396,9 +396,9 @@ def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[
         decimals=decimals,
         models=tuple(
             BoardModel(
-                heading, _mean_perplexity(several), several[0].parameters, _spread_of_means(several, decimals)
+                heading, _mean_perplexity(seeds), seeds[0].parameters, _spread_of_means(seeds, decimals)
             )
-            for heading, several in groups.items()
+            for heading, seeds in groups.items()
         ),
         rows=tuple(_row(key, n_items, exact, decimals) for key, n_items in rows),
         notes=(*definition.notes, *_notes(groups)),
@@ -411,8 +411,8 @@ def _row(
     """Return the mean of one row's exact accuracies over seeds. If a seed has none, there is no mean."""
     dependency, phenomenon, construction, contrast = (str(part) for part in key)
     seeds = {
-        heading: _known([exact_of_seed.get(key) for exact_of_seed in several])
-        for heading, several in exact.items()
+        heading: _known([exact_of_seed.get(key) for exact_of_seed in of_seeds])
+        for heading, of_seeds in exact.items()
     }
     return BoardRow(
         dependency=None if key[0] is None else dependency,
@@ -432,16 +432,16 @@ def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]
     keys = columns[0].keys(())
     exact = [column.exact(()) for column in columns]
     spreads = {}
-    for over, rows in row_sets(columns[0].rows):
+    for name, rows in row_sets(columns[0].rows):
         by_seed = [_known([exact_of_seed[keys[row]] for row in rows]) for exact_of_seed in exact]
         if len(by_seed) > 1 and all(by_seed):
-            spreads[over] = _printed(_spread([_mean(values) for values in by_seed]), decimals)
+            spreads[name] = _printed(_spread([_mean(values) for values in by_seed]), decimals)
     return spreads
 
 
 def _known(values: Sequence[Fraction | None]) -> list[Fraction]:
-    known = [value for value in values if value is not None]
-    return known if len(known) == len(values) else []
+    numbers = [value for value in values if value is not None]
+    return numbers if len(numbers) == len(values) else []
 
 
 def _mean(values: Sequence[Fraction]) -> Fraction:
@@ -457,27 +457,27 @@ def _printed(value: Fraction, decimals: int) -> str:
 
 
 def _mean_perplexity(columns: Sequence[Column]) -> str | None:
-    known = [float(column.perplexity) for column in columns if column.perplexity is not None]
-    if len(known) < len(columns):
+    numbers = [float(column.perplexity) for column in columns if column.perplexity is not None]
+    if len(numbers) < len(columns):
         return None
-    mean = f"{fmean(known):.2f}"
-    return mean if len(known) == 1 else spread_beside(mean, f"{stdev(known):.2f}")
+    mean = f"{fmean(numbers):.2f}"
+    return mean if len(numbers) == 1 else spread_beside(mean, f"{stdev(numbers):.2f}")
 
 
 def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
-    flat = [column for several in columns.values() for column in several]
+    flat = [column for seeds in columns.values() for column in seeds]
     yield from dict.fromkeys(note for column in flat for note in column.notes)
     if len(flat) > len(columns):
-        counts = ", ".join(f"{name} {len(several)}" for name, several in columns.items())
+        counts = ", ".join(f"{name} {len(seeds)}" for name, seeds in columns.items())
         yield (
             f"Accuracies and perplexities are means over seeds ({counts}), ± the standard deviation between "
             "seeds."
         )
     for column in flat:
-        tied, undecidable = (int(column.rows[name].sum()) for name in ("n_tied", "n_undecidable"))
-        if tied or undecidable:
+        n_tied, undecidable = (int(column.rows[name].sum()) for name in ("n_tied", "n_undecidable"))
+        if n_tied or undecidable:
             yield (
-                f"{column.heading}: {tied:,} contrasts are ties (counted as wrong), {undecidable:,} are "
+                f"{column.heading}: {n_tied:,} contrasts are ties (counted as wrong), {undecidable:,} are "
                 "undecidable (not counted in accuracy)."
             )
         if N_HALF_KNOWN in column.rows and (n_half_known := int(column.rows[N_HALF_KNOWN].sum())):

@@ -63,28 +63,28 @@ def entries_to_rescore(board: Path, names: Sequence[str]) -> list[Path]:
         board, names = board.resolve().parents[1], [board.resolve().name, *names]
     boards = boards_below(board) or [board]
     folders: list[Path] = []
-    known: list[str] = []
-    for one in boards:
-        definition = read_definition(one)
+    existing: list[str] = []
+    for path in boards:
+        definition = read_definition(path)
         if definition.published:
             if len(boards) == 1:
                 raise BoardError(
-                    f"{one} has only published accuracies, so there are no scores that a model could "
+                    f"{path} has only published accuracies, so there are no scores that a model could "
                     "confirm.\n"
                     "  Name a leaderboard whose entries have evidence."
                 )
             continue
-        if lacks_evidence(one):
-            raise not_shipped(one)
-        here = entry_folders(one, definition.order)
-        known += [folder.name for folder in here]
-        wanted = ranked_folders(one, definition) if not names else here
+        if lacks_evidence(path):
+            raise not_shipped(path)
+        entries = entry_folders(path, definition.order)
+        existing += [folder.name for folder in entries]
+        wanted = ranked_folders(path, definition) if not names else entries
         folders += [folder for folder in wanted if not names or folder.name in map(_entry_name, names)]
     for name in map(_entry_name, names):
-        if name not in known:
+        if name not in existing:
             raise BoardError(
                 f"the leaderboard {board} has no entry with the name {name!r}.\n"
-                f"  {suggest(name, known, 'Entries')}"
+                f"  {suggest(name, existing, 'Entries')}"
             )
         if any(
             folder.name == name and name in read_checks(folder.parents[1]).retracted for folder in folders
@@ -121,12 +121,12 @@ def find_model(entry: Entry, weights: Path | None) -> Found:
         raise NoWeightsError("opening it would run a program of the submitter (trust_remote_code)")
     if spec.startswith(("https://", "http://")):
         return Found(str(_downloaded(spec)), arguments)
-    scheme, colon, rest = spec.partition(":")
+    scheme, colon, address_part = spec.partition(":")
     if colon and scheme not in WITHOUT_CODE:
         raise NoWeightsError(f"opening it would run a program of the submitter (--model {spec})")
     if scheme in {"bundled", "oracle"} and colon:
         return Found(spec, arguments)
-    name = rest if colon else spec
+    name = address_part if colon else spec
     if weights is not None and (weights / name).exists() and "/" not in name:
         return Found(f"{scheme}:{weights / name}" if colon else str(weights / name), arguments)
     if colon and _ON_THE_HUB.fullmatch(name):

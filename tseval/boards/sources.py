@@ -38,9 +38,9 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
         for path, load in _openers(name, items):
             first = names_by_path.setdefault(os.path.realpath(path), name)
             if len(names_by_path) == len(sources):
-                same = "is named twice" if first == name else f"is the same run or leaderboard as {first!r}"
+                reason = "is named twice" if first == name else f"is the same run or leaderboard as {first!r}"
                 raise RunError(
-                    f"the argument {name!r} {same}.\n  Name each run and each leaderboard only once."
+                    f"the argument {name!r} {reason}.\n  Name each run and each leaderboard only once."
                 )
             sources.append(load())
     return sources
@@ -101,10 +101,10 @@ def _openers(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Boar
     if (path / "board.json").is_file():
         return [(path, partial(read_board, path))]
     if path.exists():
-        below = runs_below(path)[0] or [path]
-        if all((folder / ENTRY_FILE).is_file() for folder in below):
-            return _entries(path, below)
-        return [(folder, partial(read_run, folder)) for folder in below]
+        folders = runs_below(path)[0] or [path]
+        if all((folder / ENTRY_FILE).is_file() for folder in folders):
+            return _entries(path, folders)
+        return [(folder, partial(read_run, folder)) for folder in folders]
     if name in bundled_boards():
         return _openers(str(BUNDLED_BOARDS / name), items)
     raise RunError(
@@ -167,8 +167,8 @@ def lacks_evidence(board: Path) -> bool:
     """Return whether a board comes with tseval, but its evidence is missing (package, or sparse clone)."""
     bundled = BUNDLED_BOARDS.resolve() in board.resolve().parents
     folders = entry_folders(board) if bundled else []
-    here = any((folder / EVIDENCE).exists() or read_entry(folder).evidence for folder in folders)
-    return bool(folders) and not here
+    has_evidence = any((folder / EVIDENCE).exists() or read_entry(folder).evidence for folder in folders)
+    return bool(folders) and not has_evidence
 
 
 def not_shipped(board: Path) -> BoardError:

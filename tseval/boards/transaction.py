@@ -144,19 +144,19 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
         raise BoardError(
             f"{lock} is not a regular file, but tseval needs this path for its lock file.\n  Remove {lock}."
         )
-    if (held := take_lock(lock)) is None:
+    if (descriptor := take_lock(lock)) is None:
         raise BoardError(
             f"{board} is locked, because another tseval command is changing this leaderboard.\n"
             "  Wait until that command ends, then repeat yours."
         )
     try:
-        completed = _completed(board, lock, held, command)
-        yield Transaction(board, command, completed, held)
+        completed = _completed(board, lock, descriptor, command)
+        yield Transaction(board, command, completed, descriptor)
     except BaseException:
-        _release_unless_planned(board, lock, held)
+        _release_unless_planned(board, lock, descriptor)
         raise
     _remove_staging(board)
-    remove_lock(lock, held)
+    remove_lock(lock, descriptor)
 
 
 def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> Plan | None:
@@ -230,10 +230,10 @@ def _read_plan(held: int, lock: Path) -> Plan | None:
     """Read the plan in a lock; None if there is no complete plan."""
     os.lseek(held, 0, os.SEEK_SET)
     content = b""
-    while len(content) <= _LONGEST_PLAN and (more := os.read(held, _LONGEST_PLAN)):
-        content += more
-    text, _, stated = content.rpartition(b"\n")
-    if hashlib.sha256(text).hexdigest().encode() != stated:
+    while len(content) <= _LONGEST_PLAN and (chunk := os.read(held, _LONGEST_PLAN)):
+        content += chunk
+    text, _, expected = content.rpartition(b"\n")
+    if hashlib.sha256(text).hexdigest().encode() != expected:
         return None
     try:
         plan = checked(parse_json(text.decode()), Plan)
@@ -320,34 +320,34 @@ def built_aside(folder: Path) -> Iterator[Path]:
         BoardError: The folder next to the final path is not from a killed process.
     """
     folder = folder.absolute()
-    aside = folder.with_name(f"{folder.name}{PARTIAL}")
-    if aside.exists():
-        if not (aside / BOARD_LOCK).is_file() and any(aside.iterdir()):
+    partial = folder.with_name(f"{folder.name}{PARTIAL}")
+    if partial.exists():
+        if not (partial / BOARD_LOCK).is_file() and any(partial.iterdir()):
             raise BoardError(
-                f"{aside} exists already, but tseval needs this path to write the leaderboard.\n"
-                f"  Move {aside} to another place."
+                f"{partial} exists already, but tseval needs this path to write the leaderboard.\n"
+                f"  Move {partial} to another place."
             )
-        _remove_aside(aside)
-    aside.mkdir(parents=True)
+        _remove_aside(partial)
+    partial.mkdir(parents=True)
     try:
-        (aside / BOARD_LOCK).touch()
-        yield aside
-        sync_directory(aside)
+        (partial / BOARD_LOCK).touch()
+        yield partial
+        sync_directory(partial)
         if folder.exists():
             (folder / BOARD_LOCK).touch()
             for name in sorted(
-                (entry.name for entry in aside.iterdir()), key=lambda name: name == DEFINITION
+                (entry.name for entry in partial.iterdir()), key=lambda name: name == DEFINITION
             ):
                 if (folder / name).is_dir():
                     shutil.rmtree(folder / name)
-                (aside / name).replace(folder / name)
-            aside.rmdir()
+                (partial / name).replace(folder / name)
+            partial.rmdir()
         else:
-            aside.rename(folder)
+            partial.rename(folder)
         sync_directory(folder.parent)
     except BaseException:
         with suppress(OSError):
-            _remove_aside(aside)
+            _remove_aside(partial)
         raise
     (folder / BOARD_LOCK).unlink(missing_ok=True)
 
