@@ -105,10 +105,10 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     shared = count_shared(look << 32 | bits, words, words.shared)
     if "pieces" in table.column_names:
         shared = count_shared(table["pieces"].to_numpy().view(np.uint32), words, shared)
-    apart = np.flatnonzero(shared != words.shared)
-    if len(apart) > MOST_APART * len(shared):
+    indices = np.flatnonzero(shared != words.shared)
+    if len(indices) > MOST_APART * len(shared):
         return Evidence(suite_digest, "word", {}, table)
-    exceptions = dict(zip(apart.tolist(), shared[apart].tolist(), strict=True))
+    exceptions = dict(zip(indices.tolist(), shared[indices].tolist(), strict=True))
     return Evidence(suite_digest, "prefix", exceptions, table.filter(pa.array(mark_nodes(words, shared))))
 
 

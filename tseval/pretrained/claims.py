@@ -57,9 +57,10 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
     if isinstance(config, dict) and config.get("sinusoidal_pos_embds"):
         for name in _POSITIONS:
             if isinstance(claimed := config.get(name), int) and claimed > MOST_SINES:
-                said = f"{name} is {_shown(claimed)}, but must be at most {MOST_SINES:,}"
+                problem = f"{name} is {_shown(claimed)}, but must be at most {MOST_SINES:,}"
                 raise ModelError(
-                    f"{where}: config.json: {said}.\n  Restore the config.json that the model was saved with."
+                    f"{where}: config.json: {problem}.\n"
+                    "  Restore the config.json that the model was saved with."
                 )
 
 
@@ -90,7 +91,7 @@ def refuse_empty_sizes(
         model = getattr(transformers, head).from_config(config)
     if model is None:
         return
-    n_numbers = sum(one.numel() for one in (*model.parameters(), *model.buffers()))
+    n_numbers = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
     if n_numbers > NUMBERS_TO_A_BYTE * n_bytes + SLACK:
         raise ModelError(
             f"{where}: config.json describes {n_numbers:,} weights, but the weight files have only "
@@ -111,15 +112,15 @@ def _count_tensors(path: Path) -> int:
 
 def _numbers(value: object) -> Iterator[tuple[str, int]]:
     """Yield every whole number in a configuration with its field name."""
-    waiting: list[tuple[str, object]] = [("", value)]
-    while waiting:
-        name, one = waiting.pop()
-        if isinstance(one, dict):
-            fields: Mapping[str, object] = one
-            waiting += fields.items()
-        elif isinstance(one, list):
-            waiting += [(name, entry) for entry in one]
-        elif isinstance(one, float) and one.is_integer():
-            yield name, int(one)
-        elif isinstance(one, int) and not isinstance(one, bool):
-            yield name, one
+    pending: list[tuple[str, object]] = [("", value)]
+    while pending:
+        name, content = pending.pop()
+        if isinstance(content, dict):
+            fields: Mapping[str, object] = content
+            pending += fields.items()
+        elif isinstance(content, list):
+            pending += [(name, entry) for entry in content]
+        elif isinstance(content, float) and content.is_integer():
+            yield name, int(content)
+        elif isinstance(content, int) and not isinstance(content, bool):
+            yield name, content

@@ -33,12 +33,12 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     configs: list[Any] = [getattr(module, "config", None) for module in modules]
     caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
     python, numpy = random.getstate(), np.random.get_state()
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
-    devices = range(torch.cuda.device_count()) if used else ()
+    uses_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
+    devices = range(torch.cuda.device_count()) if uses_gpu else ()
     try:
         with torch.random.fork_rng(devices), stated_precision():
-            for own, _ in wrapped:
-                own["forward"] = own[_UNWRAPPED]
+            for attributes, _ in wrapped:
+                attributes["forward"] = attributes[_UNWRAPPED]
             for module in modules:
                 module.eval()
             for config, _ in caches:
@@ -47,8 +47,8 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-        for own, forward in wrapped:
-            own["forward"] = forward
+        for attributes, forward in wrapped:
+            attributes["forward"] = forward
         for part, mode in modes:
             part.training = mode
         for config, cache in caches:

@@ -190,8 +190,8 @@ def stored_type(folder: Path) -> str | None:
         content = read_json(folder / "config.json")
     except (OSError, LimitError, ContentError):  # transformers has a better message
         return None
-    found = content.get("dtype") or content.get("torch_dtype") if isinstance(content, dict) else None
-    return found.removeprefix("torch.") if isinstance(found, str) else None
+    dtype = content.get("dtype") or content.get("torch_dtype") if isinstance(content, dict) else None
+    return dtype.removeprefix("torch.") if isinstance(dtype, str) else None
 
 
 def fingerprint_of(folder: Path, variant: str | None = None, safe: bool = True) -> str:
@@ -201,7 +201,7 @@ def fingerprint_of(folder: Path, variant: str | None = None, safe: bool = True) 
     """
     weights = loaded_weights(str(folder), folder, variant, safe)
     if not weights:
-        weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
+        weights = next((matches for pattern in WEIGHTS if (matches := [*folder.glob(pattern)])), [])
     others = [path for pattern in OTHER_FILES for path in folder.glob(pattern)]
     total = hashlib.sha256()
     for path in sorted(path for path in {*weights, *others} if path.is_file()):
@@ -230,8 +230,8 @@ class Lora:
 
     def fingerprint(self, of_base: str, of_files: str) -> str:
         """Return the SHA-256 over the base, the adapter's files and its settings; paths are not included."""
-        told = json.dumps([of_base, of_files, self.settings], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([of_base, of_files, self.settings], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 def find_lora(scheme: str, rest: str) -> Lora | None:
@@ -254,5 +254,5 @@ def find_lora(scheme: str, rest: str) -> Lora | None:
             "  Install it: pip install peft\n"
             "  Or save the merged model: merge_and_unload(), then save_pretrained()."
         ) from None
-    said = cast("dict[str, Json]", content)
-    return Lora(file.parent, base, {name: said[name] for name in said if name not in Base.__slots__})
+    settings = cast("dict[str, Json]", content)
+    return Lora(file.parent, base, {name: settings[name] for name in settings if name not in Base.__slots__})

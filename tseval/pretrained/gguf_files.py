@@ -66,9 +66,9 @@ def opened_gguf(where: str, rest: str) -> Iterator[Gguf | None]:
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:
-        whole = parts[0] if len(parts) == 1 else _joined(parts, Path(folder, f"{path.name}{ENDING}"))
-        quantisation = _look_through(where, whole)
-        yield Gguf(whole, quantisation, file_sha256(whole))
+        file = parts[0] if len(parts) == 1 else _joined(parts, Path(folder, f"{path.name}{ENDING}"))
+        quantisation = _look_through(where, file)
+        yield Gguf(file, quantisation, file_sha256(file))
 
 
 def _begins(path: Path) -> bool:
@@ -92,10 +92,10 @@ def _inside(where: str, folder: Path) -> list[Path]:
 
 
 def _joined(parts: Sequence[Path], into: Path) -> Path:
-    with into.open("wb") as whole:
+    with into.open("wb") as joined:
         for part in parts:
             with part.open("rb") as file:
-                shutil.copyfileobj(file, whole)
+                shutil.copyfileobj(file, joined)
     return into
 
 
@@ -191,10 +191,10 @@ class _Head:
     def take(self, layout: str) -> tuple[int, ...]:
         """Read numbers."""
         n_bytes = struct.calcsize(layout)
-        found = self.file.read(n_bytes)
-        if len(found) < n_bytes:
+        content = self.file.read(n_bytes)
+        if len(content) < n_bytes:
             raise _DamagedError("the file ends inside its header")
-        return struct.unpack(layout, found)
+        return struct.unpack(layout, content)
 
     def name(self) -> str:
         """Read the name of an entry."""
@@ -210,23 +210,23 @@ class _Head:
     def value(self, kind: int, depth: int = 0) -> int | None:
         """Read a value; return it if it is a number of fixed size, as an integer."""
         if kind in _SIZES:
-            found = self.file.read(_SIZES[kind])
-            if len(found) < _SIZES[kind]:
+            content = self.file.read(_SIZES[kind])
+            if len(content) < _SIZES[kind]:
                 raise _DamagedError("the file ends inside its header")
-            return int.from_bytes(found, "little")
+            return int.from_bytes(content, "little")
         if kind == _STRING:
             self.text(LONGEST_TEXT)
             return None
         if kind != _LIST or depth >= _DEEPEST:
             raise _DamagedError(f"the header of the file has a value of the unknown type {kind}")
-        of, length = self.take("<IQ")
-        left = self.size - self.file.tell()
+        entry_kind, length = self.take("<IQ")
+        n_left = self.size - self.file.tell()
         self._values += length
-        if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
+        if length * _SIZES.get(entry_kind, 8) > n_left or self._values > MOST_VALUES:
             raise _DamagedError(f"the header announces a list of {length:,} values, which is too long")
-        if of in _SIZES:
-            self.file.seek(length * _SIZES[of], 1)
+        if entry_kind in _SIZES:
+            self.file.seek(length * _SIZES[entry_kind], 1)
         else:
             for _ in range(length):
-                self.value(of, depth + 1)
+                self.value(entry_kind, depth + 1)
         return None

@@ -42,14 +42,14 @@ def _silenced(scheme: str, rest: str, away: bool) -> Iterator[None]:
     except (LimitError, ModelError):
         raise
     except Exception as error:  # transformers and its libraries raise errors of all types
-        said = " ".join(str(error).split())[:300] or type(error).__name__
+        message = " ".join(str(error).split())[:300] or type(error).__name__
         if not away and not Path(rest).exists() and isinstance(error, OSError):
-            said = (
+            message = (
                 "no folder has this name, and the local cache of the hub has no such model. tseval does not "
                 "ask the hub: there is no network, or HF_HUB_OFFLINE is set."
             )
         raise ModelError(
-            f"{scheme}:{rest} cannot be opened: {said}\n"
+            f"{scheme}:{rest} cannot be opened: {message}\n"
             f"  Name the folder of a saved model or a model of the hub: --model {scheme}:FOLDER_OR_ID"
         ) from error
     finally:

@@ -24,22 +24,24 @@ ROWS_AT_ONCE = 8_192
 def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
     """Make the output layer, if it is linear, return float32 logits; yield a list with its last input."""
     output = model.get_output_embeddings()
-    given: list[Tensor] = []
+    last_inputs: list[Tensor] = []
 
     def widen(layer: nn.Linear, inputs: tuple[Tensor], logits: Tensor) -> Tensor | None:
-        given[:] = inputs
+        last_inputs[:] = inputs
         if logits.dtype not in {torch.float16, torch.bfloat16}:
             return None
         rows = torch.split(layer.weight, ROWS_AT_ONCE)
         biases = [None] * len(rows) if layer.bias is None else torch.split(layer.bias.float(), ROWS_AT_ONCE)
         parts = zip(rows, biases, strict=True)
-        return torch.cat([nn.functional.linear(inputs[0].float(), one.float(), b) for one, b in parts], -1)
+        return torch.cat(
+            [nn.functional.linear(inputs[0].float(), weight.float(), b) for weight, b in parts], -1
+        )
 
     if type(output) is not nn.Linear or output.weight.is_meta:
-        yield given
+        yield last_inputs
         return
     hook = output.register_forward_hook(widen)
     try:
-        yield given
+        yield last_inputs
     finally:
         hook.remove()

@@ -86,9 +86,9 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
 
 def cannot_be_merged(where: str, kind: str, why: str = "") -> ModelError:
     """Make the error for an adapter that does not change weights."""
-    named = kind.replace("_", " ").lower()
-    what = f"{where} holds an adapter of the type {named!r}, which cannot be merged into the weights"
-    return ModelError(f"{what}{why}.\n{MERGE_FIX}")
+    type_name = kind.replace("_", " ").lower()
+    problem = f"{where} holds an adapter of the type {type_name!r}, which cannot be merged into the weights"
+    return ModelError(f"{problem}{why}.\n{MERGE_FIX}")
 
 
 def _wrong(where: str, name: str, value: object, fix: str) -> ModelError:
@@ -103,12 +103,12 @@ def _refuse_copies(where: str, ranges: Json) -> None:
     if not isinstance(ranges, list):
         return
     total = 0
-    for one in ranges:
-        match one:
+    for layers in ranges:
+        match layers:
             case [int(first), int(last)] if 0 <= first <= MOST_COPIES and 0 <= last <= MOST_COPIES:
                 total += max(0, last - first)
             case _:
-                raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
+                raise _wrong(where, "layer_replication", layers, f"Name layers up to {MOST_COPIES:,}.")
     if total > MOST_COPIES:
         raise _wrong(
             where, "layer_replication", ranges, f"Name {MOST_COPIES:,} layers at most, not {total:,}."
@@ -151,9 +151,9 @@ def _patterns(settings: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         "target_parameters",
     ):
         value = settings.get(name)
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, str):
-                yield name, one
+        for pattern in value if isinstance(value, list) else [value]:
+            if isinstance(pattern, str):
+                yield name, pattern
     for name in ("rank_pattern", "alpha_pattern"):
         if isinstance(value := settings.get(name), dict):
             yield from ((name, key) for key in value)

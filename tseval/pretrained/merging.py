@@ -74,28 +74,30 @@ def _predictions(model: nn.Module, base: PreTrainedModel) -> Tensor:
 
 def _make_room(model: PreTrainedModel, saved: dict[str, Tensor], config: Any) -> None:
     """Resize the embeddings to the rows of the adapter, if it added or removed tokens."""
-    layers = [one for one in (model.get_input_embeddings(), model.get_output_embeddings()) if one is not None]
-    names = [name for name, module in model.named_modules() if any(module is one for one in layers)]
-    had = int(layers[0].weight.shape[0])
-    wanted = [rows for key, value in saved.items() if (rows := _rows_of(key, value, names)) is not None]
+    layers = [
+        layer for layer in (model.get_input_embeddings(), model.get_output_embeddings()) if layer is not None
+    ]
+    names = [name for name, module in model.named_modules() if any(module is layer for layer in layers)]
+    n_rows = int(layers[0].weight.shape[0])
+    sizes = [rows for key, value in saved.items() if (rows := _rows_of(key, value, names)) is not None]
     trained = getattr(config, "trainable_token_indices", None) or ()
-    for some in trained.values() if isinstance(trained, dict) else (trained,):
-        wanted += [had, *(index + 1 for index in some)]
-    if wanted and max(wanted) != had:
+    for indices in trained.values() if isinstance(trained, dict) else (trained,):
+        sizes += [n_rows, *(index + 1 for index in indices)]
+    if sizes and max(sizes) != n_rows:
         with torch.random.fork_rng():  # new rows are random until the saved ones overwrite them
             torch.manual_seed(0)
-            model.resize_token_embeddings(max(wanted))
+            model.resize_token_embeddings(max(sizes))
 
 
 def _rows_of(key: str, value: Tensor, names: list[str]) -> int | None:
     """Return the number of tokens of a saved embedding tensor; None for all other tensors."""
     for name in names:
-        _, found, inside = f".{key}".partition(f".{name}.")
-        if not found or value.dim() != len(("tokens", "features")):
+        _, separator, parameter = f".{key}".partition(f".{name}.")
+        if not separator or value.dim() != len(("tokens", "features")):
             continue
-        if inside.endswith("lora_embedding_A"):
+        if parameter.endswith("lora_embedding_A"):
             return int(value.shape[1])
-        if inside in {"weight", "modules_to_save.weight", "lora_B.weight"}:
+        if parameter in {"weight", "modules_to_save.weight", "lora_B.weight"}:
             return int(value.shape[0])
     return None
 
@@ -106,8 +108,8 @@ def _untie(changed: nn.Module) -> None:
     for module in changed.modules():
         for weight in module.parameters(recurse=False):
             holders.setdefault(id(weight), []).append(module)
-    wrappers: list[Any] = [one for one in changed.modules() if hasattr(one, "get_base_layer")]
-    for layer in [one.get_base_layer() for one in wrappers]:
+    wrappers: list[Any] = [wrapper for wrapper in changed.modules() if hasattr(wrapper, "get_base_layer")]
+    for layer in [wrapper.get_base_layer() for wrapper in wrappers]:
         for name, weight in list(layer.named_parameters(recurse=False)):
             if len(holders[id(weight)]) > 1:
                 setattr(layer, name, nn.Parameter(weight.detach().clone(), requires_grad=False))

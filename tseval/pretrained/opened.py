@@ -79,8 +79,8 @@ class Pretrained:
     ) -> ModelCard:
         """Make the card; `single` white space is left out, so that old signatures stay valid."""
         spaces = {} if white_space == "single" else {"white_space": white_space}
-        whole = {**protocol, **spaces, **self.options}
-        return ModelCard(self.name, kind, self.fingerprint, whole, self.details | details)
+        full_protocol = {**protocol, **spaces, **self.options}
+        return ModelCard(self.name, kind, self.fingerprint, full_protocol, self.details | details)
 
     @property
     def n_tokens(self) -> int:
@@ -90,10 +90,12 @@ class Pretrained:
     @property
     def longest(self) -> int | None:
         """Most tokens that the model can read; None if neither it nor its tokenizer sets a limit."""
-        said = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        n_positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         # A configuration may state too many: RoBERTa has two positions that no token uses.
-        limits = (said, self.positions, self.tokenizer.model_max_length)
-        return min((one for one in limits if isinstance(one, int) and 0 < one < UNLIMITED), default=None)
+        limits = (n_positions, self.positions, self.tokenizer.model_max_length)
+        return min(
+            (limit for limit in limits if isinstance(limit, int) and 0 < limit < UNLIMITED), default=None
+        )
 
     def inputs(self, tokens: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
         """Return the model inputs for ids, (rows, tokens), with a mask of ones if the model needs a mask."""
@@ -103,8 +105,8 @@ class Pretrained:
 
     def logits(self, inputs: Mapping[str, Tensor]) -> Tensor:
         """Return logits, (rows, tokens, vocabulary); custom models may return a tuple that begins so."""
-        found = self.model(**inputs)
-        return cast("Tensor", found[0] if isinstance(found, tuple) else found.logits)
+        output = self.model(**inputs)
+        return cast("Tensor", output[0] if isinstance(output, tuple) else output.logits)
 
     def check_known(self, argument: str, tokens: Sequence[int]) -> None:
         """Refuse special tokens without a row in the model, because they were added after training."""
@@ -184,5 +186,5 @@ def probe(opened: Pretrained) -> Pretrained:
 
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:
     """Return the ids of all tokens except special ones, for made-up sentences."""
-    known = min(len(opened.tokenizer), opened.n_tokens)
-    return np.setdiff1d(np.arange(known), opened.tokenizer.all_special_ids)
+    n_tokens = min(len(opened.tokenizer), opened.n_tokens)
+    return np.setdiff1d(np.arange(n_tokens), opened.tokenizer.all_special_ids)

@@ -49,14 +49,14 @@ def refuse_foreign_options(
         return
     config = transformers.AutoConfig.from_pretrained(source, **where)
     of_bits = inspect.signature(transformers.BitsAndBytesConfig).parameters
-    known = {*own, *TAKEN, *of_bits, *config.to_dict(), *config.attribute_map}
-    for name in given.keys() - known:
-        inside = [word for word in name.split("_") if word in {*own, *USUAL}]
-        near = (inside or get_close_matches(name, sorted(known), n=1) or [name])[0]
-        named = {*own, *USUAL, near} & known
+    names = {*own, *TAKEN, *of_bits, *config.to_dict(), *config.attribute_map}
+    for name in given.keys() - names:
+        parts = [word for word in name.split("_") if word in {*own, *USUAL}]
+        near = (parts or get_close_matches(name, sorted(names), n=1) or [name])[0]
+        choices = {*own, *USUAL, near} & names
         raise ModelError(
             f"--model-args {name}: models of the kind {scheme} have no argument {name!r}. "
-            f"{suggest(near, named, 'Arguments')}\n"
+            f"{suggest(near, choices, 'Arguments')}\n"
             "  Arguments of transformers' from_pretrained and fields of config.json are allowed too."
         )
 
@@ -70,18 +70,18 @@ TYPES = {
 
 def with_type_names(arguments: Mapping[str, str]) -> dict[str, str]:
     """Return arguments with torch's names of number types; refuse unknown types."""
-    found = dict(arguments)
+    result = dict(arguments)
     for name in ("dtype", "torch_dtype"):
-        if name in found:
-            value = found[name].removeprefix("torch.")
+        if name in result:
+            value = result[name].removeprefix("torch.")
             value = TYPES.get(value.lower(), value)
-            known = ("auto", "float32", "float16", "bfloat16", "float64")
+            types = ("auto", "float32", "float16", "bfloat16", "float64")
             if not isinstance(getattr(torch, value, None), torch.dtype) and value != "auto":
                 raise ModelError(
-                    f"--model-args {name}={found[name]}: unknown type. {suggest(value, known, 'Types')}"
+                    f"--model-args {name}={result[name]}: unknown type. {suggest(value, types, 'Types')}"
                 )
-            found[name] = value
-    return found
+            result[name] = value
+    return result
 
 
 def typed(name: str, text: str) -> OptionValue:

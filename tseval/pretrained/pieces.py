@@ -202,8 +202,8 @@ class Pieces:
         A tokenizer may look beyond a space. So this is checked on made-up sentences with words from the whole
         vocabulary, on some of all sentences of a run, and on some of each shard.
         """
-        whole, by_chunks = self._whole(sample), self._each_chunk_once(sample)
-        return by_chunks is None or whole.equals(by_chunks)
+        at_once, by_chunks = self._whole(sample), self._each_chunk_once(sample)
+        return by_chunks is None or at_once.equals(by_chunks)
 
     def _made_up(self) -> pa.StringArray:
         """Make up sentences with words from the whole vocabulary that can be split separately."""
@@ -388,7 +388,9 @@ class Pieces:
             "list[Encoding | _Inside]",
             backend.encode_batch([prefix + text for text in texts], add_special_tokens=False),
         )
-        return [_Inside.of(one, len(self._before)) for one in encodings] if self._before else encodings
+        return (
+            [_Inside.of(encoding, len(self._before)) for encoding in encodings] if self._before else encodings
+        )
 
     def _by_offsets(self, texts: list[str], starts: list[list[int]] | None) -> Placed:
         """Split all texts at once; a piece belongs to the word of its last letter, a space to the next."""

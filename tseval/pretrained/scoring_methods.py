@@ -45,8 +45,8 @@ class Method:
     @property
     def name(self) -> str:
         """Description for the manifest."""
-        apart = "rows of equal length" if self.shared else "each sentence whole"
-        rows = "packed tree" if self.packed else apart
+        unpacked = "rows of equal length" if self.shared else "each sentence whole"
+        rows = "packed tree" if self.packed else unpacked
         text = " behind a text that is read once" if self.behind else ""
         return f"{rows}{text}, {'tiled' if self.tiled_head else 'own'} head"
 

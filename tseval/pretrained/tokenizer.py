@@ -72,22 +72,22 @@ def splits_by_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
 
     A class from outside transformers may change any step.
     """
-    known = ("transformers.models.", "transformers.tokenization")
-    return bool(tokenizer.is_fast) and type(tokenizer).__module__.startswith(known)
+    packages = ("transformers.models.", "transformers.tokenization")
+    return bool(tokenizer.is_fast) and type(tokenizer).__module__.startswith(packages)
 
 
 def form_read(tokenizer: PreTrainedTokenizerBase) -> str:
     """Return the form of the training text: `tokenised` for a word-level vocabulary, else `natural`."""
-    whole = tokenizer.is_fast and type(tokenizer.backend_tokenizer.model).__name__ == "WordLevel"
-    return "tokenised" if whole else "natural"
+    by_words = tokenizer.is_fast and type(tokenizer.backend_tokenizer.model).__name__ == "WordLevel"
+    return "tokenised" if by_words else "natural"
 
 
 def _find(source: str, name: str, places: Mapping[str, Any]) -> Path | None:
     """Find a file of a tokenizer, in its folder or the hub's cache."""
     from transformers.utils import cached_file  # noqa: PLC0415  optional, and heavy
 
-    found = cached_file(source, name, _raise_exceptions_for_missing_entries=False, **places)
-    return None if found is None else Path(found)
+    path_text = cached_file(source, name, _raise_exceptions_for_missing_entries=False, **places)
+    return None if path_text is None else Path(path_text)
 
 
 def _refuse_own_code(where: str, source: str, places: Mapping[str, Any]) -> None:
@@ -133,9 +133,9 @@ def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, tex
     _drops_merges(file)
     added = list(map(str, file.get_added_tokens_decoder().values()))[:MOST_ADDED]
     texts = [*texts, *(f"a {token} b{token}" for token in added)]
-    expected = [one.ids for one in file.encode_batch(texts, add_special_tokens=False)]
-    found = pieces_of(tokenizer, texts)
-    differ = [text for text, one, other in zip(texts, found, expected, strict=True) if one != other]
+    expected = [split.ids for split in file.encode_batch(texts, add_special_tokens=False)]
+    pieces = pieces_of(tokenizer, texts)
+    differ = [text for text, split, other in zip(texts, pieces, expected, strict=True) if split != other]
     if not differ:
         return []
     ids = tokenizer.all_special_ids
@@ -163,7 +163,7 @@ def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]
             sequence, which must exist. `false` or `none`: no token. Otherwise tokens of its vocabulary,
             separated by spaces.
     """
-    own = cast("int | None", tokenizer.bos_token_id)
+    bos_id = cast("int | None", tokenizer.bos_token_id)
     if bos == "auto":
         return _starts_of_documents(tokenizer)
     if bos in {"false", "none"}:
@@ -171,17 +171,17 @@ def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]
     if bos == "tokenizer":
         return tuple(special_tokens(tokenizer, "bos=tokenizer")[0])
     if bos == "true":
-        if own is None:
+        if bos_id is None:
             raise ModelError(
                 "bos=true: the tokenizer has no beginning-of-sequence token.\n"
                 "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
             )
-        return (own,)
+        return (bos_id,)
     vocabulary = tokenizer.get_vocab()
     names = [bos] if bos in vocabulary else bos.split()
-    if lacking := [name for name in names if name not in vocabulary]:
+    if missing := [name for name in names if name not in vocabulary]:
         raise ModelError(
-            f"bos={bos}: the vocabulary has no token {lacking[0]!r}.\n"
+            f"bos={bos}: the vocabulary has no token {missing[0]!r}.\n"
             f"  Use auto, tokenizer, true, false, none, or a token such as "
             f"{tokenizer.eos_token or next(iter(vocabulary))}. Separate several tokens by spaces."
         )
@@ -199,13 +199,13 @@ def find_end(tokenizer: PreTrainedTokenizerBase, eos: str) -> int | None:
 
 def _starts_of_documents(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Find the token before documents in training; see `find_starts`."""
-    put = tuple(special_tokens(tokenizer)[0])
-    if put and not any(
-        is_chat_mark(tokenizer, str(token)) for token in tokenizer.convert_ids_to_tokens(list(put))
+    starts = tuple(special_tokens(tokenizer)[0])
+    if starts and not any(
+        is_chat_mark(tokenizer, str(token)) for token in tokenizer.convert_ids_to_tokens(list(starts))
     ):
-        return put
-    own = cast("int | None", tokenizer.bos_token_id)
-    start = separator(tokenizer) if own is None or is_chat_mark(tokenizer, tokenizer.bos_token) else own
+        return starts
+    bos_id = cast("int | None", tokenizer.bos_token_id)
+    start = separator(tokenizer) if bos_id is None or is_chat_mark(tokenizer, tokenizer.bos_token) else bos_id
     return () if start is None else (start,)
 
 
@@ -236,10 +236,10 @@ def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
         return False
     try:
         template = str(tokenizer.get_chat_template())
-        known = json.dumps(tokenizer.special_tokens_map, default=str)
+        tokens = json.dumps(tokenizer.special_tokens_map, default=str)
     except Exception:  # there are several templates, and no default
         return True
-    chat = rendered_chat(tokenizer.name_or_path, template, json.dumps(CHAT), known)
+    chat = rendered_chat(tokenizer.name_or_path, template, json.dumps(CHAT), tokens)
     return chat is None or chat.rfind(str(token)) != 0
 
 

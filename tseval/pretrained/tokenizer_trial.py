@@ -38,7 +38,7 @@ def try_tokenizer(path: str) -> None:
     texts = [*TEXTS]
     for _ in range(DRAWN if size else 0):
         ids = [draw.randrange(size) for _ in range(LENGTH)]
-        text, longest = tokenizer.decode(ids), sum(len(tokenizer.id_to_token(one) or "") for one in ids)
+        text, longest = tokenizer.decode(ids), sum(len(tokenizer.id_to_token(number) or "") for number in ids)
         if len(text) > MOST_GROWTH * (longest + 10):
             raise MemoryError
         texts.append(text)
@@ -95,20 +95,20 @@ def render_chat(template: str, messages: list[dict[str, str]], tokens: dict[str,
 
 
 def _main() -> None:
-    given = json.loads(sys.stdin.read())
+    request = json.loads(sys.stdin.read())
     try:
         import resource  # noqa: PLC0415 - not on Windows
     except ImportError:
         pass
     else:
-        resource.setrlimit(resource.RLIMIT_AS, (given["bytes"], given["bytes"]))
-        resource.setrlimit(resource.RLIMIT_CPU, (2 * given["seconds"] + 1,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (request["bytes"], request["bytes"]))
+        resource.setrlimit(resource.RLIMIT_CPU, (2 * request["seconds"] + 1,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if given.get("tokenizer"):
-        try_tokenizer(given["tokenizer"])
+    if request.get("tokenizer"):
+        try_tokenizer(request["tokenizer"])
         return
-    text = render_chat(given["template"], given["messages"], given["tokens"])
-    sys.stdout.write(text[: given["characters"]])
+    text = render_chat(request["template"], request["messages"], request["tokens"])
+    sys.stdout.write(text[: request["characters"]])
 
 
 if __name__ == "__main__":

@@ -69,8 +69,8 @@ def rendered_chat(where: str, template: str, messages: str, tokens: str) -> str 
     Raises:
         LimitError: The template exceeds the limits on memory or time.
     """
-    given = {"template": template, "messages": json.loads(messages), "tokens": json.loads(tokens)}
-    return _ended(_start({**given, "characters": LONGEST_CHAT}), f"{where}: the chat template")
+    request = {"template": template, "messages": json.loads(messages), "tokens": json.loads(tokens)}
+    return _ended(_start({**request, "characters": LONGEST_CHAT}), f"{where}: the chat template")
 
 
 def _start(given: dict[str, object]) -> subprocess.Popen[bytes]:
@@ -90,14 +90,14 @@ def _start(given: dict[str, object]) -> subprocess.Popen[bytes]:
 
 def _ended(process: subprocess.Popen[bytes], what: str) -> str | None:
     try:
-        said, _ = process.communicate(timeout=limits().trial_seconds)
+        output, _ = process.communicate(timeout=limits().trial_seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         hint = how_to_raise("trial_seconds")
         raise LimitError(f"{what} takes longer than {limits().trial_seconds} seconds.\n  {hint}") from None
     if process.returncode == 0:
-        return said.decode(errors="replace")
+        return output.decode(errors="replace")
     if process.returncode == WRONG or os.name != "posix":
         return None
     hint = how_to_raise("trial_bytes")

@@ -57,19 +57,19 @@ def refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -
     """Refuse a model if its files have unused weights of its body, because it would be another model."""
     prefix, parts = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     parts |= {"encoder": model, "decoder": model}
-    left = [
+    unused = [
         name
         for name in sorted(unexpected)
         if (name.startswith(prefix) or name.partition(".")[0] in parts) and not ELSEWHERE.search(name)
     ]
-    if left and not getattr(model, "is_quantized", False):
-        both = any(name.removeprefix(prefix).startswith("encoder.") for name in left)
+    if unused and not getattr(model, "is_quantized", False):
+        has_encoder = any(name.removeprefix(prefix).startswith("encoder.") for name in unused)
         advice = (
             "The model has an encoder and a decoder: open it with --model seq2seq:FOLDER"
-            if both and hasattr(model.base_model, "decoder")
+            if has_encoder and hasattr(model.base_model, "decoder")
             else "Restore the config.json that the model was saved with."
         )
         raise ModelError(
-            f"{where} holds weights that {type(model).__name__} does not use ({left[0]}; {len(left)} in "
+            f"{where} holds weights that {type(model).__name__} does not use ({unused[0]}; {len(unused)} in "
             f"all). Without these weights the results are those of another model.\n  {advice}"
         )

@@ -80,16 +80,16 @@ def score_in_windows(
     Returns:
         (tokens, 1 + parts) float32, in nats; a first token without context has 0.
     """
-    found: list[np.ndarray] = []
+    scores: list[np.ndarray] = []
     masks = torch.from_numpy(parts).bool()
     for ids in texts:
-        own = np.zeros((len(ids), 1 + len(parts)), dtype=np.float32)
+        text_scores = np.zeros((len(ids), 1 + len(parts)), dtype=np.float32)
         for first, rows in rows_before(opened, ids, windows):
             places = torch.arange(len(rows), device=rows.device)
             targets = torch.tensor(ids[first : first + len(rows)], device=rows.device)
-            own[first : first + len(rows), 0] = rows[places, targets].cpu().numpy()
+            text_scores[first : first + len(rows), 0] = rows[places, targets].cpu().numpy()
             for i, mask in enumerate(masks, 1):
-                held = rows[:, : len(mask)].masked_fill(~mask[: rows.shape[1]].to(rows.device), -torch.inf)
-                own[first : first + len(rows), i] = held.logsumexp(-1).cpu().numpy()
-        found.append(own[n_starts:])
-    return np.concatenate(found)
+                masked = rows[:, : len(mask)].masked_fill(~mask[: rows.shape[1]].to(rows.device), -torch.inf)
+                text_scores[first : first + len(rows), i] = masked.logsumexp(-1).cpu().numpy()
+        scores.append(text_scores[n_starts:])
+    return np.concatenate(scores)

@@ -77,7 +77,7 @@ def find_marks(tokenizer: PreTrainedTokenizerBase, writing: Writing | None = Non
     mark = next((letter for letter in firsts if letter in SPACES or letter.isspace()), None)
     if mark is not None:
         spaces = SPACES.get(mark, "")
-        close = tuple(one[0] for one in writing.close_before) if writing else ()
+        close = tuple(pair[0] for pair in writing.close_before) if writing else ()
         begins = (*spaces, *close)
         marked = np.array([p[:1].isspace() or p.startswith(begins) or p in BYTES for p in pieces])
         # Text may end at each special token. An unknown piece may be inside a word.
@@ -91,9 +91,9 @@ def find_marks(tokenizer: PreTrainedTokenizerBase, writing: Writing | None = Non
     ends = getattr(model, "end_of_word_suffix", None) or any(
         piece.endswith(ENDS) and piece not in ENDS for piece in pieces
     )
-    whole = type(model).__name__ == "WordLevel"
-    nothing = np.zeros(len(pieces), dtype=bool)
-    return WordMarks("ends" if ends or whole else "none", nothing, nothing)
+    by_words = type(model).__name__ == "WordLevel"
+    none_marked = np.zeros(len(pieces), dtype=bool)
+    return WordMarks("ends" if ends or by_words else "none", none_marked, none_marked)
 
 
 def read_to_the_end(encoded: Encoded) -> Ended:
@@ -104,10 +104,10 @@ def read_to_the_end(encoded: Encoded) -> Ended:
     """
     has_end = ~np.asarray(pc.match_substring_regex(encoded.seen, r"\p{P}$"), dtype=bool)
     counts = encoded.token_counts
-    behind = np.cumsum(counts)[has_end]
-    tokens = np.insert(encoded.tokens, behind, 0)
-    own = np.insert(np.ones(len(encoded.tokens), dtype=bool), behind, values=False)
-    return Ended(tokens, counts + has_end, has_end, own)
+    places = np.cumsum(counts)[has_end]
+    tokens = np.insert(encoded.tokens, places, 0)
+    in_sentence = np.insert(np.ones(len(encoded.tokens), dtype=bool), places, values=False)
+    return Ended(tokens, counts + has_end, has_end, in_sentence)
 
 
 def corrections(encoded: Encoded, ended: Ended, marks: WordMarks, found: np.ndarray) -> np.ndarray:

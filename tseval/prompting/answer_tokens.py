@@ -25,13 +25,13 @@ def answer_of(
         alternatives: First tokens, with their log-probabilities.
         text: The model's text, which is returned if there is no answer.
     """
-    given: dict[str, list[float]] = {"1": [], "2": []}
+    logprobs: dict[str, list[float]] = {"1": [], "2": []}
     for token, logprob in alternatives:
-        if (spelt := token.strip(" \t\n▁Ġ")) in given and np.isfinite(logprob):
-            given[spelt].append(logprob)
-    one, two = (float(np.logaddexp.reduce(logs)) if logs else None for logs in given.values())
+        if (spelt := token.strip(" \t\n▁Ġ")) in logprobs and np.isfinite(logprob):
+            logprobs[spelt].append(logprob)
+    logprob_1, logprob_2 = (float(np.logaddexp.reduce(logs)) if logs else None for logs in logprobs.values())
     low = float("-inf")
-    first, second = (low if one is None else one), (low if two is None else two)
+    first, second = (low if logprob_1 is None else logprob_1), (low if logprob_2 is None else logprob_2)
     if first == second:
-        return ("" if read_answer(text) else text), (one, two)
-    return ("1" if first > second else "2"), (one, two)
+        return ("" if read_answer(text) else text), (logprob_1, logprob_2)
+    return ("1" if first > second else "2"), (logprob_1, logprob_2)

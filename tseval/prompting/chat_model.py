@@ -66,8 +66,8 @@ class ChatModel(AskedModel):
                 batch = places[start : start + at_once]
                 rows = torch.tensor([ids[place] for place in batch], device=self.opened.model.device)
                 with torch.inference_mode(), stated_precision():
-                    given = self._written(rows) if self.max_tokens_apply else self._compared(rows)
-                yield from zip(batch, given, strict=True)
+                    batch_answers = self._written(rows) if self.max_tokens_apply else self._compared(rows)
+                yield from zip(batch, batch_answers, strict=True)
 
     @property
     def max_tokens_apply(self) -> bool:
@@ -83,11 +83,11 @@ class ChatModel(AskedModel):
         logprobs = output.logits[:, -1].float().log_softmax(-1)
         texts, tokens = self._numbers
         of_numbers = logprobs[:, torch.tensor(tokens, device=logprobs.device)].double().cpu().numpy()
-        given = []
+        answers = []
         for row in of_numbers.tolist():
-            text, both = answer_of(zip(texts, row, strict=True))
-            given.append(Answer(text, both))
-        return given
+            text, both_logprobs = answer_of(zip(texts, row, strict=True))
+            answers.append(Answer(text, both_logprobs))
+        return answers
 
     def _written(self, rows: torch.Tensor) -> list[Answer]:
         """Generate the most probable tokens, like a server at temperature 0."""
@@ -141,10 +141,10 @@ def _spellings_of_numbers(opened: Pretrained) -> tuple[list[str], list[int]]:
 
 def open_chat(rest: str, arguments: Mapping[str, str], device: str) -> ChatModel:
     """Open `prompt:hf:PATH_OR_ID`."""
-    left = dict(arguments)
-    template, answer = open_template(left.pop("prompt", DEFAULT)), take_answer(left, PROBABILITIES)
-    max_tokens = take_whole(left, "max_tokens", MAX_TOKENS)
-    opened = open_pretrained("prompt:hf", "AutoModelForCausalLM", rest, left, device, KEYS)
+    options = dict(arguments)
+    template, answer = open_template(options.pop("prompt", DEFAULT)), take_answer(options, PROBABILITIES)
+    max_tokens = take_whole(options, "max_tokens", MAX_TOKENS)
+    opened = open_pretrained("prompt:hf", "AutoModelForCausalLM", rest, options, device, KEYS)
     chat = _check_chat_template(opened, template)
     length: dict[str, Json] = {"max_tokens": max_tokens} if answer == TEXT else {}
     protocol: dict[str, Json] = {
@@ -167,15 +167,15 @@ def _check_chat_template(opened: Pretrained, template: PromptTemplate) -> str:
             f"{where}: the tokenizer has no chat template, so tseval does not know how to ask the model.\n"
             "  Use a chat model (its name often ends in -Instruct or -chat), or add chat_template.jinja."
         ) from None
-    known = json.dumps(tokenizer.special_tokens_map, default=str)
-    rendered_chat(where, text, json.dumps([{"role": "user", "content": prompt}]), known)
+    tokens = json.dumps(tokenizer.special_tokens_map, default=str)
+    rendered_chat(where, text, json.dumps([{"role": "user", "content": prompt}]), tokens)
     try:
-        shown = chat_text(tokenizer, prompt)
+        chat = chat_text(tokenizer, prompt)
     except Exception as error:  # a template may raise anything
         raise ModelError(
             f"{where}: the chat template refuses a question ({first_line(error)}).\n  Use another model."
         ) from None
-    if not all(line in shown for line in prompt.split("\n")):
+    if not all(line in chat for line in prompt.split("\n")):
         raise ModelError(
             f"{where}: the chat template changes or leaves out the question.\n  Use another model."
         )

@@ -242,10 +242,10 @@ class ChatServer:
             parsed = parse_json(text)
         except (ValueError, RecursionError):
             parsed = None
-        said = parsed.get("error", parsed.get("detail")) if isinstance(parsed, dict) else None
-        message = said.get("message", said) if isinstance(said, dict) else said
-        shown = self._hidden(plain(" ".join(str(text if message is None else message).split())))
-        return f" ({shown[:QUOTED]})" if shown else ""
+        error = parsed.get("error", parsed.get("detail")) if isinstance(parsed, dict) else None
+        message = error.get("message", error) if isinstance(error, dict) else error
+        quotation = self._hidden(plain(" ".join(str(text if message is None else message).split())))
+        return f" ({quotation[:QUOTED]})" if quotation else ""
 
     def _hidden(self, text: str) -> str:
         return text if self._key is None else text.replace(self._key, "***")
@@ -261,9 +261,11 @@ class ChatServer:
         if not isinstance(parsed, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
             raise _Fault(f"the answer has no choices[0].message{self._quoted(content)}", again=True)
         text, model = message.get("content"), parsed.get("model")
-        named = self._hidden(plain(model))[:100] if isinstance(model, str) and model else None
-        shown = self._hidden(text) if isinstance(text, str) else ""
-        return Reply(shown, _alternatives(choice.get("logprobs")), named, _day(parsed.get("created"), sent))
+        model_name = self._hidden(plain(model))[:100] if isinstance(model, str) and model else None
+        answer = self._hidden(text) if isinstance(text, str) else ""
+        return Reply(
+            answer, _alternatives(choice.get("logprobs")), model_name, _day(parsed.get("created"), sent)
+        )
 
 
 @contextmanager
@@ -304,10 +306,10 @@ def _alternatives(logprobs: Json) -> tuple[tuple[str, float], ...] | None:
     """Read the most probable first tokens of an answer, with their log-probabilities."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     first = tokens[0] if isinstance(tokens, list) and tokens else None
-    listed = first.get("top_logprobs") if isinstance(first, dict) else None
-    if not isinstance(listed, list):
+    entries = first.get("top_logprobs") if isinstance(first, dict) else None
+    if not isinstance(entries, list):
         return None
-    pairs = [(one.get("token"), one.get("logprob")) for one in listed if isinstance(one, dict)]
+    pairs = [(entry.get("token"), entry.get("logprob")) for entry in entries if isinstance(entry, dict)]
     return tuple(
         (token, float(logprob))
         for token, logprob in pairs

@@ -72,13 +72,13 @@ class ServedModel(AskedModel):
         If a request fails finally, or the user stops, no new requests are sent. Pending answers are yielded
         first, and then the error is raised.
         """
-        left = iter(enumerate(questions))
+        remaining = iter(enumerate(questions))
         running: dict[Future[Reply], int] = {}
         problem: BaseException | None = None
         with self._server as server:
             while True:
                 while problem is None and len(running) < self.parallel:
-                    place, question = next(left, (None, None))
+                    place, question = next(remaining, (None, None))
                     if place is None or question is None:
                         break
                     running[server.send(self._body(question))] = place
@@ -120,28 +120,28 @@ class ServedModel(AskedModel):
 
 def open_served(url: str, arguments: Mapping[str, str]) -> ServedModel:
     """Open `prompt:URL`; nothing is sent until the first question."""
-    left = dict(arguments)
-    if unknown := sorted(left.keys() - {*KEYS}):
+    options = dict(arguments)
+    if unknown := sorted(options.keys() - {*KEYS}):
         raise ModelError(
             f"--model-args {unknown[0]}: prompt:URL has no argument {unknown[0]!r}. "
             f"{suggest(unknown[0], KEYS, 'Arguments')}"
         )
     address = check_url(url)
-    name = left.pop("model", "")
+    name = options.pop("model", "")
     if not name:
         raise ModelError(
             f"prompt:{url}: the name of the model is missing.\n"
             "  Write the name that the server knows: --model-args model=NAME"
         )
-    template, answer = open_template(left.pop("prompt", DEFAULT)), take_answer(left, TEXT)
-    key = read_key(left.pop("key_from", None))
+    template, answer = open_template(options.pop("prompt", DEFAULT)), take_answer(options, TEXT)
+    key = read_key(options.pop("key_from", None))
     refuse_open_key(address, key)
-    prices = Prices(take_number(left, "price_in", 0, 0), take_number(left, "price_out", 0, 0))
-    timeout, retries = take_number(left, "timeout", 120, 0.01), int(take_number(left, "retries", 6, 0))
-    parallel = min(MOST_PARALLEL, take_whole(left, "parallel", PARALLEL))
-    settings = _request_settings(name, left, answer)
-    stated = {part: value for part, value in settings.items() if part in _STATED}
-    protocol = {**protocol_of(template, answer), **stated}
+    prices = Prices(take_number(options, "price_in", 0, 0), take_number(options, "price_out", 0, 0))
+    timeout, retries = take_number(options, "timeout", 120, 0.01), int(take_number(options, "retries", 6, 0))
+    parallel = min(MOST_PARALLEL, take_whole(options, "parallel", PARALLEL))
+    settings = _request_settings(name, options, answer)
+    stated_settings = {part: value for part, value in settings.items() if part in _STATED}
+    protocol = {**protocol_of(template, answer), **stated_settings}
     host = address.removesuffix("/chat/completions")
     digest = hashlib.sha256(f"prompt\n{host}\n{name}".encode()).hexdigest()
     details: dict[str, Json] = {
@@ -149,8 +149,8 @@ def open_served(url: str, arguments: Mapping[str, str]) -> ServedModel:
         "template": template.text,
     }  # fmt: skip
     # A local server may identify a model by its folder.
-    shown = name.rstrip("/").rpartition("/")[2] if name.startswith(("/", ".")) else name
-    card = ModelCard(shown or name, "prompt", digest, protocol, details)
+    model_name = name.rstrip("/").rpartition("/")[2] if name.startswith(("/", ".")) else name
+    card = ModelCard(model_name or name, "prompt", digest, protocol, details)
     server = ChatServer(address, key, timeout=timeout, retries=retries, parallel=parallel)
     return ServedModel(server, settings, template, card, parallel, prices)
 

@@ -75,9 +75,9 @@ def open_template(name: str) -> PromptTemplate:
     except UnicodeDecodeError:
         raise ModelError(f"{where}: the file is not UTF-8 text.\n  Save the file as UTF-8.") from None
     except (OSError, ValueError) as error:
-        known = suggest(name, bundled_templates(), "Templates")
-        why = error.strerror if isinstance(error, OSError) else first_line(error)
-        raise ModelError(f"{where}: tseval cannot read this file ({why}).\n  {known}") from None
+        hint = suggest(name, bundled_templates(), "Templates")
+        reason = error.strerror if isinstance(error, OSError) else first_line(error)
+        raise ModelError(f"{where}: tseval cannot read this file ({reason}).\n  {hint}") from None
     if len(text) > LONGEST_PROMPT:
         raise LimitError(
             f"{where}: the template has {len(text):,} characters, but at most {LONGEST_PROMPT:,} are allowed."
@@ -95,12 +95,12 @@ def template_of(name: str, text: str, where: str) -> PromptTemplate:
             if problem := _refusal(node):
                 raise _cannot(where, getattr(node, "lineno", 1), problem)
         template = PromptTemplate(name, text, room.from_string(text))
-        shown = template.render("\ue000", "\ue001")
+        prompt = template.render("\ue000", "\ue001")
     except (TemplateError, RecursionError) as error:
         line = getattr(error, "lineno", None) or 1
         raise _cannot(where, line, f"Jinja cannot read this ({first_line(error)})") from None
     for sentence, mark in zip(SENTENCES, "\ue000\ue001", strict=True):
-        if mark not in shown:
+        if mark not in prompt:
             raise ModelError(
                 f"{where}: the prompt does not show {sentence}.\n"
                 f"  Write {{{{ {sentence} }}}} where the sentence stands."
@@ -109,11 +109,11 @@ def template_of(name: str, text: str, where: str) -> PromptTemplate:
 
 
 def _all_nodes(tree: nodes.Node) -> Iterator[nodes.Node]:
-    left = [tree]
-    while left:
-        node = left.pop()
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         yield node
-        left += node.iter_child_nodes()
+        pending += node.iter_child_nodes()
 
 
 def _refusal(node: nodes.Node) -> str | None:

@@ -131,21 +131,22 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
             "  Write same, other or the name of a suite, or put the text file into this folder."
         )
     place = request.context if is_known_source(request.context) else str(beside)
-    whole = with_critical(suite)
+    critical_suite = with_critical(suite)
     try:
-        put = in_context(
-            whole, ContextRequest(place, request.context_words, request.context_seed, request.contexts)
+        result = in_context(
+            critical_suite,
+            ContextRequest(place, request.context_words, request.context_seed, request.contexts),
         )
     except SuiteError as error:
         raise BoardError(f"{file}: {first_line(error)}\n  Correct the key `protocol`.") from None
-    actual = None if put.context is None else put.context.describe()["context_digest"]
+    actual = None if result.context is None else result.context.describe()["context_digest"]
     if request.context_digest not in {None, actual}:
         raise BoardError(
             f"{file}: the key `protocol.context_digest` is {request.context_digest!r}, but the contexts on "
             f"this machine have the digest {actual!r}.\n"
             "  Use the source of the contexts with which the leaderboard was made."
         )
-    return put
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,10 @@ class CachedRun:
             names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
             self._verdicts = table.select(names)
             if self._before is not None:
-                known = self._before.verdicts()
-                both = set(names) & set(known.column_names)
-                same = {name for name in both if table[name].equals(known[name])}
-                columns = [(known if name in same else table)[name] for name in names]
+                earlier = self._before.verdicts()
+                shared = set(names) & set(earlier.column_names)
+                unchanged = {name for name in shared if table[name].equals(earlier[name])}
+                columns = [(earlier if name in unchanged else table)[name] for name in names]
                 self._verdicts = pa.table(columns, names)
             # In one piece: chunked columns would be copied on each use, and runs could not share them.
             in_pieces = any(column.num_chunks > 1 for column in self._verdicts.columns)

@@ -62,18 +62,20 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
             "add it again: tseval board add BOARD RUN"
         )
     if manifest.suite.digest != split.suite.digest:
-        theirs, ours = (f"{stated.name}@{stated.digest[:8]}" for stated in (manifest.suite, split.suite))
+        run_suite, board_suite = (
+            f"{stated.name}@{stated.digest[:8]}" for stated in (manifest.suite, split.suite)
+        )
         raise RunError(
-            f"{folder / NAME} states that the run scored the suite {theirs}, but the leaderboard has the "
-            f"suite {ours}. Score the model on the suite of the leaderboard."
+            f"{folder / NAME} states that the run scored the suite {run_suite}, but the leaderboard has the "
+            f"suite {board_suite}. Score the model on the suite of the leaderboard."
         )
 
     def sentences() -> tuple[pa.Table, pa.StringArray]:
         global _last  # noqa: PLW0603 - sentences and verdicts of an entry are read one after the other
         content = evidence_of(folder, manifest)
-        known = manifest.files[EVIDENCE]
-        if _last is None or _last[0] is not split or _last[1] != known:
-            _last = split, known, restored(content)
+        evidence_digest = manifest.files[EVIDENCE]
+        if _last is None or _last[0] is not split or _last[1] != evidence_digest:
+            _last = split, evidence_digest, restored(content)
         return _last[2]
 
     def restored(content: bytes) -> tuple[pa.Table, pa.StringArray]:
@@ -90,13 +92,13 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
 
     def verdicts() -> pa.Table:
         scored, too_long = sentences()
-        known = None if too_long else split.rows
-        return judge(split.clustered, scored, manifest.key.score, too_long, known, manifest.unknown)
+        rows = None if too_long else split.rows
+        return judge(split.clustered, scored, manifest.key.score, too_long, rows, manifest.unknown)
 
     suite = replace(manifest.suite, inferred=split.clustered.inferred)
     model = replace(manifest.model, name=folder.name)  # the name on the board
-    named = replace(manifest, model=model, suite=suite)
-    return Run(folder.name, named, lambda: sentences()[0], verdicts)
+    renamed = replace(manifest, model=model, suite=suite)
+    return Run(folder.name, renamed, lambda: sentences()[0], verdicts)
 
 
 _last: tuple[SplitSuite, str, tuple[pa.Table, pa.StringArray]] | None = None

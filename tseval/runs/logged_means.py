@@ -42,12 +42,12 @@ def logged_means(run: Run) -> dict[str, float]:
     if run.rated:
         return _correlations(run, rows)
     table = pd.DataFrame({"accuracy": exact_accuracy(rows)}, dtype=object)
-    *sets, whole = means(rows, table)
-    named = {slug(part.over): part.accuracy[0] for part in sets}
+    *sets, total = means(rows, table)
+    values = {slug(part.over): part.accuracy[0] for part in sets}
     if rows["phenomenon"].nunique() == 1:  # a table with one phenomenon has no line for it
-        named[slug(str(rows["phenomenon"].iloc[0]))] = whole.accuracy[0]
-    named |= dict(zip(_row_names(rows), table["accuracy"], strict=True))
-    return _known(run, {**named, "mean": whole.accuracy[0]})
+        values[slug(str(rows["phenomenon"].iloc[0]))] = total.accuracy[0]
+    values |= dict(zip(_row_names(rows), table["accuracy"], strict=True))
+    return _known(run, {**values, "mean": total.accuracy[0]})
 
 
 def _correlations(run: Run, rows: pd.DataFrame) -> dict[str, float]:

@@ -278,8 +278,8 @@ class Manifest:
 
     def sealed(self, files: Mapping[str, str]) -> Manifest:
         """Return a copy with the digests of the run's data files and a seal."""
-        whole = replace(self, files=dict(files))
-        return replace(whole, seal=seal(whole.to_mapping()))
+        manifest = replace(self, files=dict(files))
+        return replace(manifest, seal=seal(manifest.to_mapping()))
 
     @property
     def unknown(self) -> Unknown:

@@ -32,9 +32,9 @@ def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
     Args:
         over: Optimiser steps (for tseval's trainings: windows), training tokens, or epochs.
     """
-    known = card.details.get(over)
-    if isinstance(known, int) and not isinstance(known, bool):
-        return known
+    progress = card.details.get(over)
+    if isinstance(progress, int) and not isinstance(progress, bool):
+        return progress
     for text in (card.details.get("revision"), card.name) if over in _MARKS else ():
         if isinstance(text, str) and (mark := _MARKS[over].search(text)):
             return int(mark[1]) * (1000 if mark[2] else 1)
@@ -47,9 +47,9 @@ def training_of(card: ModelCard) -> str:
     If nothing else is left, as for `checkpoint-500`, it is the name of the model's folder or, if that is
     unknown, the kind of model.
     """
-    left = card.name
-    for mark in filter(None, (pattern.search(left) for pattern in _MARKS.values())):
-        left = f"{left[: mark.start()].rstrip(_SEPARATORS)}-{left[mark.end() :].strip(_SEPARATORS)}".strip(
+    name = card.name
+    for mark in filter(None, (pattern.search(name) for pattern in _MARKS.values())):
+        name = f"{name[: mark.start()].rstrip(_SEPARATORS)}-{name[mark.end() :].strip(_SEPARATORS)}".strip(
             "-"
         )
-    return left or str(card.details.get("folder") or card.kind)
+    return name or str(card.details.get("folder") or card.kind)

@@ -64,40 +64,41 @@ def sweep(units: Sequence[SweepUnit], records: Records, force: Workforce, watch:
     A failed unit does not stop the others. Several sweeps may use the same folder: no unit is scored twice.
     """
     try:
-        left = records.open_again(units)
-        task = _write_task(records, left) if left else None
+        unfinished = records.open_again(units)
+        task = _write_task(records, unfinished) if unfinished else None
     except OSError as error:
-        where = error.filename or records.folder
-        why = error.strerror or error
+        location = error.filename or records.folder
+        reason = error.strerror or error
         raise RunError(
-            f"{where}: tseval cannot write into this folder ({why}).\n  Name another folder with --out."
+            f"{location}: tseval cannot write into this folder ({reason}).\n  Name another folder with --out."
         ) from None
-    before = {unit.name for unit in units} - {unit.name for unit in left}
-    known = {unit.name: UnitState(unit, records.read(unit), unit.name in before) for unit in units}
+    before = {unit.name for unit in units} - {unit.name for unit in unfinished}
+    states = {unit.name: UnitState(unit, records.read(unit), unit.name in before) for unit in units}
     looked_at = 0.0
 
     def look() -> None:
         nonlocal looked_at
         if time.monotonic() - looked_at > LOOK_SECONDS:
-            for name, state in known.items():
+            for name, state in states.items():
                 if state.record.stage not in ENDED:  # ended units are not read again
                     record = records.read(state.unit)
                     if record.stage == "training":  # the training's log states its progress
                         record = replace(record, said=records.last_line(state.unit))
-                    known[name] = replace(state, record=record)
+                    states[name] = replace(state, record=record)
             looked_at = time.monotonic()
-        watch(list(known.values()))
+        watch(list(states.values()))
 
     complaints: list[str] = []
     while task is not None:
         settings = force.settings or {}
-        job = Job(str(task), len(left), force.workers, settings, records.folder / "engine")
+        job = Job(str(task), len(unfinished), force.workers, settings, records.folder / "engine")
         complaints = force.engine(job, look)
-        left = [unit for unit in left if not records.ended(unit)]
-        held = [unit for unit in left if records.is_held(unit)]
-        if not held:  # a worker stops if no unit is free; later, units of another sweep may be free again
+        unfinished = [unit for unit in unfinished if not records.ended(unit)]
+        held_units = [unit for unit in unfinished if records.is_held(unit)]
+        # A worker stops if no unit is free; later, units of another sweep may be free again.
+        if not held_units:
             break
-        while any(records.is_held(unit) for unit in held):
+        while any(records.is_held(unit) for unit in held_units):
             look()
             time.sleep(POLL_SECONDS)
     ended = [replace(state, was_done=state.unit.name in before) for state in states_of(units, records)]

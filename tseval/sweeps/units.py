@@ -224,11 +224,11 @@ def read_plan(path: Path) -> SweepPlan:
 
 def refuse_unknown(content: object, kind: type, owner: str) -> None:
     """Refuse a field with a wrong name: otherwise, a default would silently replace the user's value."""
-    known = [part.name for part in fields(kind)]
+    names = [part.name for part in fields(kind)]
     for name in content if isinstance(content, dict) else ():
-        if name not in known:
+        if name not in names:
             raise ContentError(
-                f"{owner} cannot have the key {name!r}.\n  {suggest(str(name), known, 'Keys')}"
+                f"{owner} cannot have the key {name!r}.\n  {suggest(str(name), names, 'Keys')}"
             )
 
 
@@ -428,14 +428,14 @@ class Records:
         Units that another sweep is scoring are returned, but not reset.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        left = [unit for unit in units if not self.is_done(unit)]
-        for unit in left:
-            if self.read(unit) == UnitRecord() or (held := self.claim(unit)) is None:
+        unfinished = [unit for unit in units if not self.is_done(unit)]
+        for unit in unfinished:
+            if self.read(unit) == UnitRecord() or (lock := self.claim(unit)) is None:
                 continue
             if not self.is_done(unit):
                 self.write(unit, UnitRecord())
-            self.release(unit, held)
-        return left
+            self.release(unit, lock)
+        return unfinished
 
     def last_line(self, unit: SweepUnit) -> str:
         """Return the last line of a unit's log that is not empty."""

@@ -224,17 +224,17 @@ class UnitScorer:
 
     def _suite(self, unit: SweepUnit) -> Suite:
         """Load the suite of a unit, or take it from memory, and add its contexts."""
-        alone = replace(
+        plain_unit = replace(
             unit,
             options=replace(unit.options, context=None, context_words=None, context_seed=0, contexts=1),
         )
-        suite = self._without_context(alone)
+        suite = self._without_context(plain_unit)
         for request in unit.options.context_requests():  # at most one entry for each unit
-            whole = suite
+            complete_suite = suite
             if request.needs_whole_suite and (suite.clusters or not suite.complete):
-                options = replace(alone.options, case=(), limit=None, sample=None, cluster=())
-                whole = with_critical(self._without_context(replace(alone, options=options)))
-            suite = in_context(with_critical(suite), request, whole, tokenise=unit.options.tokenise)
+                options = replace(plain_unit.options, case=(), limit=None, sample=None, cluster=())
+                complete_suite = with_critical(self._without_context(replace(plain_unit, options=options)))
+            suite = in_context(with_critical(suite), request, complete_suite, tokenise=unit.options.tokenise)
         return suite
 
     def _without_context(self, unit: SweepUnit) -> Suite:

@@ -86,12 +86,12 @@ def check_model(
         raise no_logprobs(model.card.name)
     texts = tidied(default_sentences() if sentences is None else sentences)
     _refuse_foreign(model, texts, given=sentences is not None)
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for name, finding in _findings(model, texts, tolerance):
-        found[name] = finding
+        findings[name] = finding
         if progress:
-            progress(len(found), len(CLAIMS))
-    results = (Result(name, claim, found[name]) for name, claim in CLAIMS.items())
+            progress(len(findings), len(CLAIMS))
+    results = (Result(name, claim, findings[name]) for name, claim in CLAIMS.items())
     return Report(str(model.card.name), protocol_of(model), tuple(results))
 
 
@@ -130,8 +130,8 @@ def _look(look: Callable[[], Finding]) -> Finding:
 
 
 def _raised(error: Exception) -> Finding:
-    said = first_line(error)
-    return fails(said if isinstance(error, ModelError) else f"{type(error).__name__}: {said}")
+    message = first_line(error)
+    return fails(message if isinstance(error, ModelError) else f"{type(error).__name__}: {message}")
 
 
 def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:

@@ -100,8 +100,8 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
         _give_back()
         RESET.write_text("5", "ascii")  # reset the peak to the current value
         action()
-        found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text("utf-8", "replace"))
-        host = 0 if found is None else int(found[1]) * 2**10
+        match = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text("utf-8", "replace"))
+        host = 0 if match is None else int(match[1]) * 2**10
     return host, sum(gpu.max_memory_allocated(device) for device in devices)
 
 

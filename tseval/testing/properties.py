@@ -137,12 +137,12 @@ def long_sentences(subject: Subject) -> Finding:
 
 def _wrong_with(subject: Subject, long: str, numbers: np.ndarray) -> str | None:
     """Describe what is wrong with the numbers of a long sentence, or return None."""
-    whole = not isinstance(subject.model, WordModel)
-    if not whole and len(numbers) != len(long.split()):
+    by_sentence = not isinstance(subject.model, WordModel)
+    if not by_sentence and len(numbers) != len(long.split()):
         return f"only {len(numbers)} words get a number"
     if not (np.isfinite(numbers).all() and numbers.max() <= subject.tolerance):
         return "not every word gets a finite number of at most 0"
-    if whole and _cuts(subject, long):
+    if by_sentence and _cuts(subject, long):
         return "the words at one end make no difference: the model cuts them off"
     return None
 
@@ -158,8 +158,8 @@ def _cuts(subject: Subject, long: str) -> bool:
         numbers = [float(row[0]) for row in directly(subject.model, texts)]
     except ModelError:
         return False  # the model reads sentences of one form only
-    whole, first, last, ahead, back = numbers
-    return ahead != back and whole in (first, last)
+    original, first, last, ahead, back = numbers
+    return ahead != back and original in (first, last)
 
 
 SAMPLE = 8  # number of sentences that are read one by one

@@ -30,11 +30,11 @@ class Result:
         return one_line(self, self.name, self.finding.verdict)
 
     def __str__(self) -> str:
-        found = self.finding
-        worst = "" if found.difference is None else f"{found.difference:.1e}"
-        said = f"{self.claim}: {found.note}" if found.note else self.claim
-        where = f"\n{'':34}in {found.sentence!r}" if found.sentence is not None else ""
-        return shortened(f"{self.name:<16}{found.verdict:<15}{worst:>9}  {said}{where}".rstrip())
+        finding = self.finding
+        worst = "" if finding.difference is None else f"{finding.difference:.1e}"
+        text = f"{self.claim}: {finding.note}" if finding.note else self.claim
+        location = f"\n{'':34}in {finding.sentence!r}" if finding.sentence is not None else ""
+        return shortened(f"{self.name:<16}{finding.verdict:<15}{worst:>9}  {text}{location}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Report:
         if self.ok:
             return
         lines = [f"  {line}" for result in self.failures for line in str(result).splitlines()]
-        what = f"{len(self.failures)} of {counted(len(self.results), 'check')}"
-        raise ModelError("\n".join([f"{self.model} fails {what}:", *lines]))
+        summary = f"{len(self.failures)} of {counted(len(self.results), 'check')}"
+        raise ModelError("\n".join([f"{self.model} fails {summary}:", *lines]))
 
     def to_mapping(self) -> dict[str, Json]:
         """Return the report as plain data."""

@@ -68,20 +68,20 @@ def _word_by_word(model: RecurrentModel, sentences: Sequence[str]) -> Numbers:
     """Score each sentence in its own row, without sharing prefixes."""
     encoded = model.encode(pa.array(sentences, pa.string()))
     starts = np.cumsum(encoded.lengths) - encoded.lengths
-    found: Numbers = [np.empty(length, dtype=np.float64) for length in encoded.lengths]
+    numbers: Numbers = [np.empty(length, dtype=np.float64) for length in encoded.lengths]
     reading = np.arange(len(sentences))  # the sentence in each row of the state
     state = take(model.start(), np.zeros(len(sentences), dtype=np.int64))
     for place in range(int(encoded.lengths.max())):
         words = encoded.tokens[starts[reading] + place]
         values = logprobs_after(model, state, np.arange(len(reading)), words)
         for sentence, value in zip(reading, values, strict=True):
-            found[sentence][place] = value
-        going_on = np.flatnonzero(encoded.lengths[reading] > place + 1)
-        if not len(going_on):
+            numbers[sentence][place] = value
+        unfinished = np.flatnonzero(encoded.lengths[reading] > place + 1)
+        if not len(unfinished):
             break
-        state = model.advance(take(state, going_on), words[going_on])
-        reading = reading[going_on]
-    return found
+        state = model.advance(take(state, unfinished), words[unfinished])
+        reading = reading[unfinished]
+    return numbers
 
 
 def _token_by_token(model: TokenModel, sentences: Sequence[str], batch_tokens: int | None) -> Numbers:

@@ -47,14 +47,14 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
     Sentences of the suites end in a label of the task, as its methods make them. A suite has one case per
     split; `split` lists the possible names of the split.
     """
-    found: list[Labelled] = []
+    examples: list[Labelled] = []
     for case in (case for suite in suites for case in suite.cases if case.name in split):
         for text in case.sentences[case.contrasts[0].better].to_pylist():
             words, _, label = str(text).rpartition(" ")
-            found.append((words, task.labels.index(label)))
+            examples.append((words, task.labels.index(label)))
     names = " or ".join(split)
     data = ", ".join(suite.name for suite in suites)
-    if not found:
+    if not examples:
         cases = ", ".join(dict.fromkeys(case.name for suite in suites for case in suite.cases))
         raise TrainingError(
             f"{data}: no example belongs to the split {names}. The splits of these data are: "
@@ -62,12 +62,12 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
             "names of the cases."
         )
     for number, label in enumerate(task.labels):
-        if all(number != given for _, given in found):
+        if all(number != index for _, index in examples):
             raise TrainingError(
                 f"{data}: no example of the split {names} has the answer {label!r}.\n  Add examples of "
                 "every answer to this split."
             )
-    return found
+    return examples
 
 
 def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: bool) -> Vocabulary:

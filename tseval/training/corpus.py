@@ -71,11 +71,11 @@ def number_text(path: Path) -> NumberedText:
     cached = cache_folder() / f"{_key(path, sha256)[:32]}.text"
     if (text := _load(cached, sha256)) is not None:
         return text
-    known = _fresh_numbers()
-    blocks = list(islice(_numbered(path, known), _SMALL))
+    numbers_of_words = _fresh_numbers()
+    blocks = list(islice(_numbered(path, numbers_of_words), _SMALL))
     if len(blocks) < _SMALL:
         numbers = np.concatenate([np.zeros(0, np.uint32), *blocks])
-        return NumberedText(numbers, ["", *known], sha256)
+        return NumberedText(numbers, ["", *numbers_of_words], sha256)
     write = partial(_write, path, sha256)
     with suppress(OSError):
         cached.parent.mkdir(parents=True, exist_ok=True)
@@ -130,17 +130,17 @@ def _numbered(path: Path, known: defaultdict[str, int]) -> Iterator[NDArray[np.u
 
 
 def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
-    known, checksum, tokens = _fresh_numbers(), hashlib.sha256(), 0
+    numbers, checksum, tokens = _fresh_numbers(), hashlib.sha256(), 0
 
-    def put(content: bytes) -> None:
+    def add(content: bytes) -> None:
         checksum.update(content)
         file.write(content)
 
-    for block in _numbered(path, known):
-        put(block.astype("<u4").tobytes())
+    for block in _numbered(path, numbers):
+        add(block.astype("<u4").tobytes())
         tokens += len(block)
-    words = "\n".join(["", *known]).encode()
-    put(words)
+    words = "\n".join(["", *numbers]).encode()
+    add(words)
     checksum.update(_TAIL.pack(tokens, len(words), b""))
     file.write(_TAIL.pack(tokens, len(words), checksum.digest()))
     if file_sha256(path) != sha256:
@@ -249,8 +249,8 @@ Stream = Tensor | EncodedText
 
 def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
     """Encode text files with a vocabulary, as one stream without blank lines."""
-    known = vocabulary.ids()
-    eos, unk = known[EOS], known[UNK]
+    ids_of_words = vocabulary.ids()
+    eos, unk = ids_of_words[EOS], ids_of_words[UNK]
     parts = []
     for path, text in zip(paths, map(number_text, paths), strict=True):
         if not len(text.numbers):
@@ -258,7 +258,7 @@ def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
                 f"{path}: the file has no words.\n  Give a text file with one sentence on each line."
             )
         words = (word.lower() if vocabulary.lowercase else word for word in text.words)
-        ids = np.fromiter((known.get(word, unk) for word in words), np.int64, len(text.words))
+        ids = np.fromiter((ids_of_words.get(word, unk) for word in words), np.int64, len(text.words))
         ids[0] = eos
         parts.append((text.numbers, ids))
     return EncodedText(eos, tuple(parts))

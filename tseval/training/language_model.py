@@ -68,8 +68,8 @@ def headline_error(run: Run) -> float:
     accuracy over distances (`tseval.analysis.breakdowns.MEASURES`).
     """
     measure = measure_of(run.manifest.key.suite)
-    found = headline(by_feature(run.verdicts, measure), measure)
-    return 1 - found if measure.quantity == "accuracy" else found
+    value = headline(by_feature(run.verdicts, measure), measure)
+    return 1 - value if measure.quantity == "accuracy" else value
 
 
 ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
@@ -104,8 +104,8 @@ class EarlyEvaluation:
 
     def start(self, resumed: bool) -> None:
         """Check the suites, and start with an empty file unless an interrupted run continues."""
-        if self.runs and not resumed and (found := runs_below(self.runs)) != ([], []):
-            first = [*found[0], *found[1]][0]
+        if self.runs and not resumed and (earlier_runs := runs_below(self.runs)) != ([], []):
+            first = [*earlier_runs[0], *earlier_runs[1]][0]
             raise TrainingError(
                 f"--eval-runs: the folder already holds runs of an earlier training, such as {first}.\n  "
                 f"Name another folder with --eval-runs, or remove {first}."
@@ -117,9 +117,9 @@ class EarlyEvaluation:
                     "accuracies.\n  Leave --eval-suite out. After the training, type tseval run --model "
                     f"CHECKPOINT --suite {suite.name}"
                 )
-            asks = [case.question.asks() for case in suite.cases]
-            asked = [symbol for one in asks if one for symbol in one.symbols]
-            if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:
+            questions = [case.question.asks() for case in suite.cases]
+            symbols = [symbol for question in questions if question for symbol in question.symbols]
+            if missing := [symbol for symbol in symbols if symbol not in self.vocabulary.words]:
                 raise TrainingError(
                     f"--eval-suite {suite.name}: this suite needs the symbol {missing[0]}, but the training "
                     "text does not have it.\n  Train on strings of the formal language of this "
@@ -131,14 +131,16 @@ class EarlyEvaluation:
     def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
         """Evaluate a model on all suites after `step` windows."""
         rows = self._rows()
-        known = set(zip(rows["step"].to_pylist(), rows["suite"].to_pylist(), strict=True))
+        measured = set(zip(rows["step"].to_pylist(), rows["suite"].to_pylist(), strict=True))
         for suite in self.suites:
-            if (step, suite.name) not in known:
+            if (step, suite.name) not in measured:
                 out = self.runs and (self.runs / suite.name if len(self.suites) > 1 else self.runs)
                 # An existing run of this step is from before an interruption, perhaps from another device.
                 run = evaluate_during(self._wrap(model), suite, out, step, tokens=tokens, overwrite=True)
-                own = self._of_language(model, suite, run)
-                counts = count(run.verdicts).assign(step=step, tokens=tokens, suite=suite.name, **own)
+                language_columns = self._of_language(model, suite, run)
+                counts = count(run.verdicts).assign(
+                    step=step, tokens=tokens, suite=suite.name, **language_columns
+                )
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
         write_whole(self.path, to_parquet(rows))

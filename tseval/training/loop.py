@@ -169,13 +169,13 @@ class Training(ABC):
 
     def save(self) -> None:
         """Write the resume file and the learning curves."""
-        whole = {
+        content = {
             "format": RESUME_FORMAT,
             "version": RESUME_VERSION,
             "identity": self.identity,
             **self.content(),
         }
-        write_whole(self.resume, lambda file: torch.save(whole, file))
+        write_whole(self.resume, lambda file: torch.save(content, file))
         write_curves(curves_path(self.out), self.course.rows, self.columns)
         self._saved_at = time.monotonic()
 

@@ -96,12 +96,12 @@ def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer,
     optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
     torch.set_rng_state(cast("Tensor", content["random"]))
     # A run from a device of another type continues with new random numbers of this device.
-    there = cast("dict[str, Tensor]", content.get("random_there", {}))
-    if device.type in there:
-        torch.get_device_module(device.type).set_rng_state(there[device.type], device)
+    device_states = cast("dict[str, Tensor]", content.get("random_there", {}))
+    if device.type in device_states:
+        torch.get_device_module(device.type).set_rng_state(device_states[device.type], device)
     earlier = cast("dict[str, object]", content["course"])
-    for one in fields(course):
-        setattr(course, one.name, earlier[one.name])
+    for attribute in fields(course):
+        setattr(course, attribute.name, earlier[attribute.name])
 
 
 @contextmanager

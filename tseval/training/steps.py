@@ -124,8 +124,8 @@ class Learner:
         if self.device.type != "cuda":
             return window
         words, targets, rows = (
-            None if one is None else one.pin_memory().to(self.device, non_blocking=True)
-            for one in (window.words, window.targets, window.rows)
+            None if tensor is None else tensor.pin_memory().to(self.device, non_blocking=True)
+            for tensor in (window.words, window.targets, window.rows)
         )
         assert words is not None
         assert targets is not None
@@ -133,7 +133,7 @@ class Learner:
 
     def _step(self, window: Window, before: State) -> Tensor:
         """Train on a window, in as few parts as memory allows."""
-        random, there = torch.get_rng_state(), random_there(self.device)
+        random, device_states = torch.get_rng_state(), random_there(self.device)
         parts, columns = self._parts, window.words.shape[1]
         while True:
             try:
@@ -146,7 +146,7 @@ class Learner:
             # The error is deleted here, and with it the memory of the failed attempt.
             self.optimiser.zero_grad()
             torch.set_rng_state(random)
-            for kind, state in there.items():
+            for kind, state in device_states.items():
                 torch.get_device_module(kind).set_rng_state(state, self.device)
             if not short:  # the compiled code failed, although its trial succeeded
                 self.n_fused = 0
@@ -181,7 +181,7 @@ class Learner:
             loss, after = self._gradients_of_part(part, beginning, share)
             losses.append(loss)
             states.append(after)
-        return torch.stack(losses).sum(), tuple(torch.cat(one) for one in zip(*states, strict=True))
+        return torch.stack(losses).sum(), tuple(torch.cat(tensors) for tensors in zip(*states, strict=True))
 
     def _gradients_of_part(self, part: Window, before: State, share: float) -> tuple[Tensor, State]:
         """Add the gradients of one part, weighted by its share of the predictions."""
@@ -200,7 +200,9 @@ class Learner:
 
     def _record(self, aside: torch.cuda.Stream, window: Window, before: State) -> None:
         """Record a step without executing it; if that fails, plain steps are used."""
-        words, targets = (torch.zeros_like(one, device=self.device) for one in (window.words, window.targets))
+        words, targets = (
+            torch.zeros_like(source, device=self.device) for source in (window.words, window.targets)
+        )
         state = tuple(torch.zeros_like(tensor) for tensor in before)
         rate = torch.zeros((), device=self.device)
         graph, random = torch.cuda.CUDAGraph(), torch.cuda.get_rng_state(self.device)
@@ -322,8 +324,8 @@ def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
     with torch.autocast(device.type, low, enabled=low is not torch.float32):
         outputs, after = cell(x, cell.initial_state(batch))
     total = torch.stack([tensor.float().square().sum() for tensor in (outputs, *after)]).sum()
-    found = torch.autograd.grad(total, list(cell.parameters()), materialize_grads=True)
-    return torch.cat([gradient.flatten() for gradient in found])
+    gradients = torch.autograd.grad(total, list(cell.parameters()), materialize_grads=True)
+    return torch.cat([gradient.flatten() for gradient in gradients])
 
 
 @dataclass(slots=True)

@@ -256,12 +256,12 @@ def bundled_recipes() -> dict[str, Path]:
 
 def read_recipe(name: str) -> Recipe:
     """Read a recipe: one of tseval's, by name, or a YAML file."""
-    known = bundled_recipes()
-    path = known.get(name, Path(name))
+    recipes = bundled_recipes()
+    path = recipes.get(name, Path(name))
     try:
         return _recipe(path.stem, read_yaml(path))
     except FileNotFoundError:
-        hint = suggest(name, known, "Recipes of tseval")
+        hint = suggest(name, recipes, "Recipes of tseval")
         raise TrainingError(
             f"there is no recipe with the name {name!r}, and no file.\n  Give the path of a YAML file, or "
             f"the name of a recipe. {hint}"

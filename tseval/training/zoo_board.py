@@ -138,13 +138,13 @@ def holds_entry(folder: Path) -> bool:
 
 def _remove(folder: Path) -> None:
     """Rename a folder and then remove it, so that it is never partial."""
-    gone = folder
+    renamed = folder
     if folder.suffix != PARTIAL:
-        gone = folder.with_name(f"{folder.name}.old{PARTIAL}")
-        if gone.exists():  # left by a killed process
-            shutil.rmtree(gone)
-        folder.rename(gone)
-    shutil.rmtree(gone)
+        renamed = folder.with_name(f"{folder.name}.old{PARTIAL}")
+        if renamed.exists():  # left by a killed process
+            shutil.rmtree(renamed)
+        folder.rename(renamed)
+    shutil.rmtree(renamed)
 
 
 _PUBLISH_FIX = (

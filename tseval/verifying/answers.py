@@ -44,17 +44,20 @@ def check_answers(claim: Claim, again: Recomputed) -> str:
             f"an answer has {longest:,} characters, but tseval keeps at most {LONGEST_ANSWER:,}"
         )
     choices = read_answers(scored[ANSWER])
-    both = np.stack([scored[name].to_numpy().astype(np.float64) for name in (LOGPROB_1, LOGPROB_2)])
-    known = ~np.isnan(both)
-    if protocol.get("answer") == "text" and known.any():
+    logprobs = np.stack([scored[name].to_numpy().astype(np.float64) for name in (LOGPROB_1, LOGPROB_2)])
+    is_known = ~np.isnan(logprobs)
+    if protocol.get("answer") == "text" and is_known.any():
         raise CheckFailed("the run states that it reads texts, but some answers have log-probabilities")
-    if np.nanmax(np.where(known, both, -np.inf), initial=-np.inf) > ABOVE_ONE or np.isinf(both).any():
+    if (
+        np.nanmax(np.where(is_known, logprobs, -np.inf), initial=-np.inf) > ABOVE_ONE
+        or np.isinf(logprobs).any()
+    ):
         raise CheckFailed("a log-probability of an answer is above 0 or infinite")
-    sums = np.exp(np.where(known, both, -np.inf)).sum(axis=0)
+    sums = np.exp(np.where(is_known, logprobs, -np.inf)).sum(axis=0)
     if sums.max(initial=0.0) > 1 + ABOVE_ONE:
         raise CheckFailed(f"the answers 1 and 2 have a total probability of {sums.max():.4g}, above 1")
-    compared = known.any(axis=0)
-    low = np.where(known, both, -np.inf)
+    compared = is_known.any(axis=0)
+    low = np.where(is_known, logprobs, -np.inf)
     follows = np.where(low[0] == low[1], 0, np.where(low[0] > low[1], 1, 2))
     _refuse_first(scored, compared & (follows != choices), "an answer is not the more probable one")
     chosen = np.where(choices == 1, low[0], np.where(choices == 2, low[1], 0.0))
@@ -110,8 +113,8 @@ def compare_answers(claim: Claim, claimed: pa.Table, now: pa.Table, served: Mapp
     n_other = int(differ.sum())
     share = MOST_OTHER if stated is None and "date" not in claim.key.protocol else MOST_OTHER_SERVED
     # For a local model, a different answer is an error if its margin is too large for rounding.
-    apart = np.abs(now[LOGPROB_1].to_numpy().astype(float) - now[LOGPROB_2].to_numpy().astype(float))
-    clear = differ & (apart > max(ROUNDING, 2 * claim.last_bits)) if share == MOST_OTHER else differ & False
+    margins = np.abs(now[LOGPROB_1].to_numpy().astype(float) - now[LOGPROB_2].to_numpy().astype(float))
+    clear = differ & (margins > max(ROUNDING, 2 * claim.last_bits)) if share == MOST_OTHER else differ & False
     if n_other > share * len(before) + _FEW or clear.any():
         row = int((clear if clear.any() else differ).argmax())
         question = without_context(str(claimed["sentence"][row].as_py()))
@@ -119,5 +122,5 @@ def compare_answers(claim: Claim, claimed: pa.Table, now: pa.Table, served: Mapp
             f"{n_other:,} of {len(before):,} answers differ, such as the one to {question!r}: the run states "
             f"{claimed[ANSWER][row].as_py()!r}, but the model answers {now[ANSWER][row].as_py()!r}"
         )
-    when = f" (the run: {claim.key.protocol['date']})" if "date" in claim.key.protocol else ""
-    return f"{n_other:,} of {len(before):,} answers differ{when}"
+    date_note = f" (the run: {claim.key.protocol['date']})" if "date" in claim.key.protocol else ""
+    return f"{n_other:,} of {len(before):,} answers differ{date_note}"

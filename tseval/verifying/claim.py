@@ -81,12 +81,12 @@ def claim_of_run(path: Path) -> Claim:
 
 def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
     """Raise an error if a manifest lacks the digest of a data file, or lists an unknown file."""
-    listed, known = set(files), set(names)
-    if missing := sorted(known - listed):
+    listed, expected = set(files), set(names)
+    if missing := sorted(expected - listed):
         raise CheckFailed(
             f"{MANIFEST} has no digest for {missing[0]}, but every run needs this file and its digest"
         )
-    if strangers := sorted(listed - known):
+    if strangers := sorted(listed - expected):
         raise CheckFailed(f"{MANIFEST} has a digest for {strangers[0]!r}, but a run has no such file")
 
 

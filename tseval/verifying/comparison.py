@@ -28,9 +28,9 @@ def first_difference(claimed: pa.StringArray, expected: pa.StringArray) -> str:
 
 def compare_sentences(claimed: pa.Table, recomputed: pa.Table) -> None:
     """Compare all columns of sentences but `n_unknown`, which only the model can confirm."""
-    known = [*recomputed.column_names, "n_unknown"]
-    if more := [name for name in claimed.column_names if name not in known]:
-        raise CheckFailed(f"the file of sentences has a column {more[0]!r}, which tseval cannot recompute")
+    names = [*recomputed.column_names, "n_unknown"]
+    if unknown := [name for name in claimed.column_names if name not in names]:
+        raise CheckFailed(f"the file of sentences has a column {unknown[0]!r}, which tseval cannot recompute")
     for name in recomputed.column_names:
         _compare_column(
             claimed, recomputed, name, lambda row: repr(recomputed["sentence"][row].as_py()), "sentences"

@@ -23,10 +23,10 @@ def is_earlier_form(stored: str, printed: str) -> bool:
     if _cells(stored) != _cells(printed) or _titles(stored) != _titles(printed):
         return False
     notes, today = _notes(stored), _notes(printed)
-    known = {number for note in today for number in _NUMBER.findall(note)} | _CONSTANTS
+    current_numbers = {number for note in today for number in _NUMBER.findall(note)} | _CONSTANTS
     changed = [note for note in notes if note not in today]
     numbers = (number for note in changed for number in _NUMBER.findall(note))
-    return all(number in known or _percent(number) in known for number in numbers)
+    return all(number in current_numbers or _percent(number) in current_numbers for number in numbers)
 
 
 def _cells(table: str) -> list[list[str]]:

@@ -88,13 +88,13 @@ def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
     for start in range(0, scored.num_rows, CONTEXTS_AT_ONCE):
         rows = np.arange(start, min(start + CONTEXTS_AT_ONCE, scored.num_rows))
         logprobs, before = forms.logprobs(rows), forms.before(rows)
-        known = ~np.isnan(logprobs)
-        numbers, mass = logprobs[known], before[~np.isnan(before)]
+        is_known = ~np.isnan(logprobs)
+        numbers, mass = logprobs[is_known], before[~np.isnan(before)]
         if not np.isfinite(numbers).all() or numbers.max(initial=-1.0) > ABOVE_ONE:
             raise CheckFailed("a log-probability in 'forms' is above 0, infinite or not a number")
         if mass.min(initial=0.0) < 0 or mass.max(initial=0.0) > 1 + ABOVE_ONE:
             raise CheckFailed("a probability in 'before' is not between 0 and 1")
-        sums = np.exp(np.where(known, logprobs, -np.inf))
+        sums = np.exp(np.where(is_known, logprobs, -np.inf))
         if by_words and (total := sums.sum(axis=1)).max() > 1 + ABOVE_ONE:
             context = scored["sentence"][start + int(total.argmax())].as_py()
             raise CheckFailed(
@@ -102,7 +102,7 @@ def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
             )
         if np.nanmax(before + sums, initial=0.0) > 1 + ABOVE_ONE and by_words:
             raise CheckFailed("a form and all that is more probable have a total probability above 1")
-        order = np.argsort(-np.where(known, logprobs, -np.inf), axis=1, kind="stable")
+        order = np.argsort(-np.where(is_known, logprobs, -np.inf), axis=1, kind="stable")
         rising = np.diff(np.take_along_axis(before, order, axis=1), axis=1)
         if np.nanmin(rising, initial=0.0) < -ABOVE_ONE:
             raise CheckFailed("more stands before a form in 'before' than before a less probable form")
@@ -175,11 +175,12 @@ def _check_prefixes(
     most = claim.last_bits * (4 if claim.manifest.model.kind in PIECED else 1)
     for name in ("words", "pieces") if pieced else ("words",):
         values = pc.list_flatten(scored[name]).to_numpy().astype(np.float64)
-        apart = np.abs(values - values[first[node]])
-        if apart.max(initial=0.0) > most:
-            sentence = _sentence_with(scored, words, int(apart.argmax()))
+        deviations = np.abs(values - values[first[node]])
+        if deviations.max(initial=0.0) > most:
+            sentence = _sentence_with(scored, words, int(deviations.argmax()))
             raise CheckFailed(
-                f"a prefix of {sentence!r} has two different log-probabilities, {apart.max():.3g} nats apart"
+                f"a prefix of {sentence!r} has two different log-probabilities, "
+                f"{deviations.max():.3g} nats apart"
             )
     if isinstance(questions := questions_in(again.suite, whole_column(scored, "sentence")), Asked):
         _check_answers(scored, words, questions, before, most)
@@ -210,13 +211,13 @@ def _check_prefixes(
 
 def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Rows, last_bits: float) -> None:
     """Check values of choices: one at every choice and nowhere else, and equal ones after equal prefixes."""
-    here = np.concatenate(questions.before) >= 0
-    places = np.flatnonzero(here)
+    is_tested = np.concatenate(questions.before) >= 0
+    places = np.flatnonzero(is_tested)
     _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)
     answers = {}
     for name in ("right", "wrong"):
         column = flat_column(scored, name)
-        if (astray := column.is_valid().to_numpy(zero_copy_only=False) != here).any():
+        if (astray := column.is_valid().to_numpy(zero_copy_only=False) != is_tested).any():
             sentence = _sentence_with(scored, words, int(astray.argmax()))
             raise CheckFailed(
                 f"the column {name!r} must have a number at every word that the suite tests, and at no other "
@@ -225,12 +226,12 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
         answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
         others = values[first][prefix]
         with np.errstate(invalid="ignore"):  # both values may be -inf
-            apart = np.where(values == others, 0.0, np.abs(values - others))
-        if apart.max(initial=0.0) > last_bits:
-            sentence = _sentence_with(scored, words, int(places[apart.argmax()]))
+            deviations = np.where(values == others, 0.0, np.abs(values - others))
+        if deviations.max(initial=0.0) > last_bits:
+            sentence = _sentence_with(scored, words, int(places[deviations.argmax()]))
             raise CheckFailed(
                 f"a prefix of {sentence!r} has two different numbers in the column {name!r}, "
-                f"{apart.max():.3g} nats apart"
+                f"{deviations.max():.3g} nats apart"
             )
     if (share := questions.asks.share) is None:
         both = np.exp(answers["right"]) + np.exp(answers["wrong"])

@@ -160,11 +160,11 @@ def _in_context_again(
                 f"the texts in {CONTEXTS_FILE} have another digest than the manifest states for the contexts"
             )
 
-    def whole() -> Suite:
+    def load_complete() -> Suite:
         with without_cache():
             return with_critical(load_stated_suite(claim.manifest.suite, spec or claim.key.suite))
 
-    in_context, are_drawn = in_stated_context(suite, stated, whole, source, folder)
+    in_context, are_drawn = in_stated_context(suite, stated, load_complete, source, folder)
     assert in_context.context is not None
     if parts := [
         name for name, value in in_context.context.describe().items() if claim.key.protocol.get(name) != value
@@ -264,28 +264,28 @@ def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
 
 def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
     names = claim.verdicts["case"].combine_chunks()
-    known = {case.name: case for case in suite.cases}
+    cases = {case.name: case for case in suite.cases}
     for name in pc.unique(names).to_pylist():
-        if name not in known:
+        if name not in cases:
             raise CheckFailed(f"the run has a case {name!r}, but the suite {suite.name} does not")
         items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
-        index = known[name].index
-        strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
-        if len(strange):
+        index = cases[name].index
+        unknown = items.filter(pc.invert(pc.is_in(items, value_set=index)))
+        if len(unknown):
             raise CheckFailed(
-                f"the run has an item {strange[0].as_py()} of the case {name!r}, but the suite does not"
+                f"the run has an item {unknown[0].as_py()} of the case {name!r}, but the suite does not"
             )
         # In some views of a suite, an item has several rows.
-        yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
+        yield cases[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
 
 
 def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
     """Draw the items of a stated sample again and compare; `--limit` takes the first of a sample."""
     draw = _DRAW.fullmatch(stated)
     for case in cases:
-        whole = next(other for other in suite.cases if other.name == case.name)
-        rows = choose_rows(whole.n_items, None, int(draw[1]), int(draw[2])) if draw else ()
-        if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
+        complete = next(other for other in suite.cases if other.name == case.name)
+        rows = choose_rows(complete.n_items, None, int(draw[1]), int(draw[2])) if draw else ()
+        if not case.index.equals(complete.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
             raise CheckFailed(
                 f"the key `suite.sample` is {stated!r}, but the items of the case {case.name!r} are not "
                 "the ones that this sample draws"

@@ -59,16 +59,16 @@ class _RunLadder(Ladder):
         claim = self.claim
         self.again = recompute(claim, self._suite, self._context, self.path)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
-        follows = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
+        description = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
         if n_too_long := claim.manifest.counts.too_long:
-            follows += f" ({n_too_long:,} recorded as too long for the model)"
+            description += f" ({n_too_long:,} recorded as too long for the model)"
         facts = claim.manifest.suite
         if not facts.complete and facts.sample is None:
-            follows += f"; only {counted(facts.n_items, 'item')} of the suite"
+            description += f"; only {counted(facts.n_items, 'item')} of the suite"
         if not self.again.are_drawn:
-            follows += "; contexts as the run has them (to draw them again: --context FILE)"
-        known = says_what_is_shared(claim, self.again.suite)
-        unsaid = "" if known else "; lexical factors are not recorded, as in old runs"
+            description += "; contexts as the run has them (to draw them again: --context FILE)"
+        records_factors = says_what_is_shared(claim, self.again.suite)
+        note = "" if records_factors else "; lexical factors are not recorded, as in old runs"
         if self.again.n_unsaid:
-            unsaid += f"; {counted(self.again.n_unsaid, 'half-known contrast')} compared, as in old runs"
-        return f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}"
+            note += f"; {counted(self.again.n_unsaid, 'half-known contrast')} compared, as in old runs"
+        return f"{description}, {counted(len(claim.tables), 'table')} from suite and evidence{note}"
