@@ -48,13 +48,13 @@ class Verdicts:
         )
         correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
-        nothing = np.zeros(len(table), dtype=np.bool_)
-        asked = BETTER_FIRST in table.column_names
-        half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
+        all_false = np.zeros(len(table), dtype=np.bool_)
+        is_prompt = BETTER_FIRST in table.column_names
+        half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else all_false
         return cls(
             case, table["item"].to_numpy(), contrast, better, worse, correct, tie, undecidable, half_known,
             tuple(map(str, table[f"{CONTEXT}{ENTRY}"].to_pylist())) if in_context else (),
-            np.stack([better, worse], axis=1).astype(np.int64) if asked else None,
+            np.stack([better, worse], axis=1).astype(np.int64) if is_prompt else None,
         )  # fmt: skip
 
     def margins(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:

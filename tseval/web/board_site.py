@@ -83,25 +83,25 @@ def build_board(board: str, site: Path) -> Path:
 
 
 def _build(board: str, folder: Path, site: Path) -> Path:
-    below = [] if (folder / DEFINITION).is_file() else boards_below(folder)
-    if below:
-        return _build_boards(folder, below, site)
+    boards = [] if (folder / DEFINITION).is_file() else boards_below(folder)
+    if boards:
+        return _build_boards(folder, boards, site)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
-    lacking = None
+    reason = None
     if definition is not None and not definition.published and lacks_evidence(folder):
-        lacking = first_line(not_shipped(folder)).removesuffix(".")
+        reason = first_line(not_shipped(folder)).removesuffix(".")
     # Means over seeds have no items, so the page shows the entries, and the means in an extra table.
-    of_seeds = definition is not None and bool(definition.seeds) and lacking is None
+    of_seeds = definition is not None and bool(definition.seeds) and reason is None
     sources = open_sources([board], items=of_seeds)
-    about = topic_of(
+    topic = topic_of(
         folder, definition, next((source for source in sources if isinstance(source, Board)), None)
     )
     if of_seeds:
-        about = replace(about, command=f"{about.command}/{ENTRY_FOLDERS}/*")
+        topic = replace(topic, command=f"{topic.command}/{ENTRY_FOLDERS}/*")
     claim_site(site)
     runs_of_columns, table = tabulate_once(sources)
     table = of_board(table)
-    models = [_facts(folder, about, column, definition) for column in table.columns]
+    models = [_facts(folder, topic, column, definition) for column in table.columns]
     means = None
     if definition is not None and (runs := [run for run in runs_of_columns if run is not None]):
         means = means_over_seeds(definition, [run.for_table() for run in runs])
@@ -117,16 +117,16 @@ def _build(board: str, folder: Path, site: Path) -> Path:
     texts: dict[str, str] = {}
     for index, model in enumerate(models):
         if model.items is not None:
-            known = _with_standing(model, table, index, about)
-            texts[model.items[0]] = entry_page(about, known, pages.rows(index))
+            facts = _with_standing(model, table, index, topic)
+            texts[model.items[0]] = entry_page(topic, facts, pages.rows(index))
     if len(models) > MOST_INLINE:
-        about = replace(about, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
+        topic = replace(topic, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
         texts |= {"table.csv": render(table, "csv"), "table.tex": render(table, "latex")}
-        compared = pair_pages(about, table, models, with_tests=len(models) <= MOST_PAIRED)
+        compared = pair_pages(topic, table, models, with_tests=len(models) <= MOST_PAIRED)
         texts |= {f"{PAIRS}/{name}.html": page for name, page in compared}
     if definition is not None and not definition.published:
-        texts |= _moved_pages(folder, about) | feed_files(folder, about)
-    texts["index.html"] = index_page(replace(about, lacking=lacking), table, models, means)
+        texts |= _moved_pages(folder, topic) | feed_files(folder, topic)
+    texts["index.html"] = index_page(replace(topic, lacking=reason), table, models, means)
     _write_site(site, texts)
     for picture in folder.glob("*.svg") if definition is not None else ():  # that its text shows
         write_whole(site / picture.name, read_bytes(picture, "document_bytes"))
@@ -162,9 +162,9 @@ def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
     pages = {}
     for entry in readable_entries(entry_folders(folder)):
         retracted = about.retracted.get(entry.name)
-        where = f"{entry.name}.html" if retracted is None else "../index.html"
+        address = f"{entry.name}.html" if retracted is None else "../index.html"
         for name in (*entry.aliases, *([] if retracted is None else [entry.name])):
-            pages[f"{ENTRY_FOLDERS}/{name}.html"] = moved_page(about, where, entry.name, retracted)
+            pages[f"{ENTRY_FOLDERS}/{name}.html"] = moved_page(about, address, entry.name, retracted)
     return pages
 
 
@@ -185,34 +185,34 @@ def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
 
 def _with_standing(model: ModelFacts, table: Table, index: int, about: PageTopic) -> ModelFacts:
     """Return a model with the facts on its own page: its rank and its citation."""
-    mean, standing = table.means[-1], {}
-    if (known := mean.estimates[index]) is not None:
-        ends = format_interval((known.low, known.high))
-        standing["Mean over rows"] = f"{format_share(known.value)}, {confidence_percent()} interval {ends}"
+    mean, facts = table.means[-1], {}
+    if (estimate := mean.estimates[index]) is not None:
+        ends = format_interval((estimate.low, estimate.high))
+        facts["Mean over rows"] = f"{format_share(estimate.value)}, {confidence_percent()} interval {ends}"
     overall = table.overall[index]
     if table.ranking is not None and overall is not None:
         sets = table.ranking.overall
         rank = format_rank_set(overall, sets.low[index], sets.high[index])
-        standing["Rank"] = f"{rank} of {len(table.columns)}"
+        facts["Rank"] = f"{rank} of {len(table.columns)}"
     if (hidden := model.hidden) is not None:
         ends = format_interval(hidden.difference_interval)
-        worse = ", worse" if hidden.worse else ""
-        standing["Hidden words"] = (
+        suffix = ", worse" if hidden.worse else ""
+        facts["Hidden words"] = (
             f"{format_share(hidden.mean)}, {format_rounded_difference(hidden.difference)}, "
-            f"95% interval {ends}{worse}"
+            f"95% interval {ends}{suffix}"
         )
     title = f"{model.label or model.heading} on {about.title}"
     cited = {**about.cited, "author": model.facts.get("Submitted by") or about.cited.get("author")}
     citation = bibtex(f"{about.name}-{model.heading}", title, None, model.signature or about.command, cited)
-    return replace(model, facts={**standing, **model.facts}, citation=citation)
+    return replace(model, facts={**facts, **model.facts}, citation=citation)
 
 
 def _facts(board: Path, about: PageTopic, column: Column, definition: Definition | None) -> ModelFacts:
     folder = board / ENTRY_FOLDERS / column.heading
     if definition is None or column.published or not (folder / ENTRY_FILE).is_file():
         return facts_of(column, None, shlex.quote(about.name), on_a_board=True)
-    known = read_checks(board)
-    entry = entry_on_board(folder, definition, known)
-    where = shlex.quote(f"{about.name}/{ENTRY_FOLDERS}/{column.heading}")
-    facts = facts_of(column, entry, where, on_a_board=True, seeds=chosen_among(entry, definition))
-    return replace(facts, hidden=known.hidden.get(entry.name))
+    checks = read_checks(board)
+    entry = entry_on_board(folder, definition, checks)
+    path = shlex.quote(f"{about.name}/{ENTRY_FOLDERS}/{column.heading}")
+    facts = facts_of(column, entry, path, on_a_board=True, seeds=chosen_among(entry, definition))
+    return replace(facts, hidden=checks.hidden.get(entry.name))

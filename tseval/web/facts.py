@@ -64,18 +64,18 @@ def facts_of(
     facts = {"Parameters": column.parameters, "Validation perplexity": column.perplexity}
     checked = None
     if entry is not None:
-        about = entry.about
+        description = entry.about
         facts |= {
             "Seeds": seeds,
-            "Revision": about.revision,
-            "Paper": about.paper,
-            "Weights": about.weights,
-            "Licence": about.licence,
-            "Trained on": about.training_data,
-            "Contains the suite": about.contains_suite,
-            "Submitted by": about.submitter,
-            "On": about.date,
-            "Contact": about.contact,
+            "Revision": description.revision,
+            "Paper": description.paper,
+            "Weights": description.weights,
+            "Licence": description.licence,
+            "Trained on": description.training_data,
+            "Contains the suite": description.contains_suite,
+            "Submitted by": description.submitter,
+            "On": description.date,
+            "Contact": description.contact,
         }
         levels = list(_SHOWN)  # of equal checks, the last one
         checked = max(reversed(entry.checks), key=lambda check: levels.index(check.level), default=None)

@@ -106,10 +106,10 @@ def _written(sentences: Sequence[str], rules: Writing) -> list[str]:
     """Write the sentences of an item, with marks: how each word is joined, and whether it differs."""
     split = [text.split() for text in sentences]
     written = []
-    for text, apart in zip(sentences, differing(split), strict=True):
+    for text, differences in zip(sentences, differing(split), strict=True):
         read, starts = rules.write(text)
         words = []
-        for (start, end), differs in zip(pairwise([*starts, len(read)]), apart, strict=True):
+        for (start, end), differs in zip(pairwise([*starts, len(read)]), differences, strict=True):
             word = read[start:end]
             gap = GAP if word[:1].isspace() else NO_GAP
             words.append(gap + DIFFERS * differs + _without_spaces(word))
@@ -150,7 +150,7 @@ class RunScores:
         outcomes, margins = zip(*(verdicts.answer(place) for place in row.tolist()), strict=True)
         totals: list[int | None] = []
         words: list[list[int] | int] = []
-        seen: dict[int, str] = {}
+        texts_read: dict[int, str] = {}
         sentences = [(index, text) for index in row.tolist() for text in known.sentences[index]]
         for number, (index, text) in enumerate(sentences):
             place = self._place.get(verdicts.scored_text(index, text))
@@ -168,7 +168,7 @@ class RunScores:
                 words.append(0)
             totals.append(total)
             if (read := self._seen[place]) is not None and read != text and read.split() != text.split():
-                seen[number] = plain(read)
+                texts_read[number] = plain(read)
         chosen = {} if verdicts.chosen is None else {"chosen": verdicts.chosen[row].ravel().tolist()}
         return _packed(
             {
@@ -177,7 +177,7 @@ class RunScores:
                 "margins": [None if margin is None else round(1000 * margin) for margin in margins],
                 "totals": totals,
                 "words": words,
-                "seen": seen,
+                "seen": texts_read,
             }
         )
 

@@ -42,7 +42,7 @@ def choose_items(
         wrong = ~verdicts.correct[row] & ~verdicts.undecidable[row]
         closest = _smallest(np.abs(margin), N_CLOSEST)
         worst = _smallest(np.where(wrong, margin, np.nan), N_WORST)
-        why: dict[int, tuple[str, ...]] = {}
+        labels: dict[int, tuple[str, ...]] = {}
         reasons = (
             ("drawn", by_hash),
             ("close call", row[closest].tolist()),
@@ -50,12 +50,12 @@ def choose_items(
         )
         for word, indices in reasons:
             for index in indices:
-                why[index] = (*why.get(index, ()), word)
-        chosen.append(why)
+                labels[index] = (*labels.get(index, ()), word)
+        chosen.append(labels)
     return chosen
 
 
 def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     """Return the indices of the smallest values, without NaN."""
-    known = np.flatnonzero(~np.isnan(values))
-    return known[np.argsort(values[known], kind="stable")[:n]]
+    places = np.flatnonzero(~np.isnan(values))
+    return places[np.argsort(values[places], kind="stable")[:n]]

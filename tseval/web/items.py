@@ -79,7 +79,7 @@ def show_items(
     items_of_rows: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
         items_of_rows.append([])
-        for index, why in of_row.items():
+        for index, labels in of_row.items():
             case, item = cases.get(str(verdicts.case[index])), int(verdicts.item[index])
             texts = None if case is None else _sentences(suite, case, item, str(verdicts.contrast[index]))
             if texts is None:
@@ -87,7 +87,7 @@ def show_items(
                     f"the run has an item number {item} of the case {verdicts.case[index]}, but the suite "
                     f"{suite.name} has none. Use the version of the suite that the run scored."
                 )
-            items_of_rows[-1].append((index, why, texts))
+            items_of_rows[-1].append((index, labels, texts))
     sentences = [
         verdicts.scored_text(index, text)
         for of_row in items_of_rows
@@ -95,8 +95,8 @@ def show_items(
         for _, text in texts
     ]
     rows = pc.index_in(pa.array(sentences, pa.string()), value_set=scored["sentence"])
-    taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
-    scored_of = {row["sentence"]: row for row in taken.to_pylist()}
+    selected = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
+    scored_of = {row["sentence"]: row for row in selected.to_pylist()}
     return [
         [_item(scored_of, verdicts, rules, *chosen_item) for chosen_item in of_row]
         for of_row in items_of_rows
@@ -123,10 +123,10 @@ def _sentence(
     written = [read[start:end] for start, end in pairwise([*starts, len(read)])]
     words = text.split()
     logprobs = scored["words"] if scored and len(scored["words"]) == len(words) else [None] * len(words)
-    seen = scored["seen"] if scored and scored["seen"].split() != words else None
+    text_read = scored["seen"] if scored and scored["seen"].split() != words else None
     gaps = [token_text[: len(token_text) - len(token_text.lstrip())] for token_text in written]
     shown_words = tuple(map(ShownWord, map(str.strip, written), differs, logprobs, gaps))
-    return ShownSentence(label, shown_words, scored["logprob"] if scored else None, seen)
+    return ShownSentence(label, shown_words, scored["logprob"] if scored else None, text_read)
 
 
 def _item(

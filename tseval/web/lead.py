@@ -49,9 +49,9 @@ _GUESSED = {
 def lead(about: PageTopic, table: Table) -> str:
     """Return two or three short sentences: what the page measures, and how to read it."""
     column = table.columns[0]
-    things, right = _HOW.get(column.score, _OTHER)
+    noun, right = _HOW.get(column.score, _OTHER)
     n_items = int(column.rows["n_items"].fillna(0).sum()) if "n_items" in column.rows else 0
-    over = f"{n_items:,} {things}" if n_items else things
+    material = f"{n_items:,} {noun}" if n_items else noun
     models = counted(len(table.columns), "language model")
     if (
         table.columns[0].published
@@ -61,4 +61,4 @@ def lead(about: PageTopic, table: Table) -> str:
     ):
         models += f" from {about.source}"
     guessed = f", {_GUESSED[column.score]} is guessing" if column.score in _GUESSED else ""
-    return f"{models} on {over}. {right} Each number is the share that is right: 1 is best{guessed}."
+    return f"{models} on {material}. {right} Each number is the share that is right: 1 is best{guessed}."

@@ -70,22 +70,22 @@ def page_lines(table: Table) -> list[PageLine]:
     parts = [*["body"] * n_rows, *["means"] * n_means, *["ranks"] * n_means]
     exact = [*_body(table), *(_means(table) if n_means else ())]
     lines: list[PageLine] = []
-    seen, group = 0, ""
+    i, group = 0, ""
     for line in grid.lines:
         label, *texts = map(plain, grid.texts(line))
-        part = parts[seen] if seen < len(parts) else "facts"
+        part = parts[i] if i < len(parts) else "facts"
         if line.kind != "row":
             group = label if line.kind == "group" else ""
             lines.append(PageLine(line.kind, part, label, group))
             continue
         if label in (RANK_LABEL, RANK_OF_ONE_ROW):
             part = "rank"
-        cells = exact[seen] if seen < len(exact) else []
+        cells = exact[i] if i < len(exact) else []
         cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
         cells += [PageCell("")] * (len(texts) - len(cells))
         with_texts = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
-        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(with_texts)))
-        seen += 1
+        lines.append(PageLine("row", part, label, group, i if part == "body" else None, tuple(with_texts)))
+        i += 1
     return lines
 
 
@@ -99,7 +99,7 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
             means.append(PageCell(NONE))
             differences.append(PageCell(NONE))
             continue
-        worse = ", worse" if result.worse else ""
+        suffix = ", worse" if result.worse else ""
         means.append(
             PageCell(
                 format_share(result.mean),
@@ -110,16 +110,16 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
         )
         differences.append(
             PageCell(
-                f"{format_rounded_difference(result.difference)}{worse}",
+                f"{format_rounded_difference(result.difference)}{suffix}",
                 interval=format_interval(result.difference_interval),
                 value=result.difference,
             )
         )
-    nobody = [PageCell("")] * n_people
+    no_people = [PageCell("")] * n_people
     return [
         PageLine("section", "hidden", "Hidden words", ""),
-        PageLine("row", "hidden", "Mean (hidden)", "", cells=(*means, *nobody)),
-        PageLine("row", "hidden", "Hidden minus public", "", cells=(*differences, *nobody)),
+        PageLine("row", "hidden", "Mean (hidden)", "", cells=(*means, *no_people)),
+        PageLine("row", "hidden", "Hidden minus public", "", cells=(*differences, *no_people)),
     ]
 
 
@@ -167,23 +167,23 @@ def _body(table: Table) -> Iterator[list[PageCell]]:
 
 
 def _cell(row: Mapping[Hashable, object]) -> PageCell:
-    known = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
-    known = {name: value for name, value in known.items() if not isnan(value)}
-    if "accuracy" not in known:
+    numbers = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
+    numbers = {name: value for name, value in numbers.items() if not isnan(value)}
+    if "accuracy" not in numbers:
         return PageCell(NONE)
-    n_items = items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
-    if items and row["clusters"] and "n_eff" in known:  # without clusters, it is the number of items
-        items += f", {format_n_eff(known['n_eff'], fixed=bool(row['fixed']))} eff. items"
-    if items and known.get("n_half_known"):
-        items += f", {known['n_half_known']:,.0f} half known"
+    n_items = items = f"{numbers['n_items']:,.0f} items" if "n_items" in numbers else None
+    if items and row["clusters"] and "n_eff" in numbers:  # without clusters, it is the number of items
+        items += f", {format_n_eff(numbers['n_eff'], fixed=bool(row['fixed']))} eff. items"
+    if items and numbers.get("n_half_known"):
+        items += f", {numbers['n_half_known']:,.0f} half known"
     return PageCell(
         text="",
-        shade=shade(known["accuracy"]),
-        interval=format_interval((known["low"], known["high"])) if "low" in known else None,
-        rank=_rank(known),
+        shade=shade(numbers["accuracy"]),
+        interval=format_interval((numbers["low"], numbers["high"])) if "low" in numbers else None,
+        rank=_rank(numbers),
         n_items=n_items,
         items=items,
-        value=known["accuracy"],
+        value=numbers["accuracy"],
     )
 
 
@@ -198,8 +198,8 @@ def _rank(known: Mapping[str, float]) -> str | None:
 def _means(table: Table) -> Iterator[list[PageCell]]:
     for mean in table.means:
         cells = []
-        for value, known in zip(mean.accuracy, mean.estimates, strict=True):
-            ends = None if known is None else format_interval((known.low, known.high))
+        for value, estimate in zip(mean.accuracy, mean.estimates, strict=True):
+            ends = None if estimate is None else format_interval((estimate.low, estimate.high))
             exact = None if value is None else float(value)
             cells.append(PageCell("", None if exact is None else shade(exact), ends, value=exact))
         yield cells

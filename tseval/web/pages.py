@@ -49,8 +49,8 @@ def index_page(
     items = items or AllItems()
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     of_index = list(dict.fromkeys(name for model in models for name in model.facts))
-    over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
-    note = f"{over}; {about.command}"
+    suite = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
+    note = f"{suite}; {about.command}"
     return render_page(
         "index.html",
         {

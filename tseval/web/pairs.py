@@ -47,8 +47,8 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
 
 def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
     """Return the cells, rounded as in tables: differences towards 0, intervals outwards."""
-    known = [difference for difference in known_differences if difference is not None]
-    words = iter(judge_differences(known, DEFAULT_MARGIN))
+    present = [difference for difference in known_differences if difference is not None]
+    words = iter(judge_differences(present, DEFAULT_MARGIN))
     return [
         None
         if difference is None

@@ -56,9 +56,9 @@ def write_report(
 ) -> str | None:
     """Write the page of runs and boards. Return why items are missing, for all suites or for some."""
     sources = open_sources(names, items=group_runs is not None)
-    page, lacking = report_page(sources, names, spec, title, group_runs, command)
+    page, reason = report_page(sources, names, spec, title, group_runs, command)
     write_text(output, page)
-    return lacking
+    return reason
 
 
 def report_page(
@@ -89,8 +89,8 @@ def report_page(
         )
     command = command or shlex.join(["tseval", "table", *names])
     # Each name is one run, so the page's commands can use the name.
-    where = dict(zip(map(id, sources), names, strict=True)) if _one_run_each(sources, names) else {}
-    alone = len(of_suites) == 1
+    name_of = dict(zip(map(id, sources), names, strict=True)) if _one_run_each(sources, names) else {}
+    is_single = len(of_suites) == 1
     parts: dict[str, _Part] = {}
     for number, (suite, members) in enumerate(of_suites.items()):
         runs = [member for member in members if not isinstance(member, Board)]
@@ -104,27 +104,27 @@ def report_page(
                 opened, groups = group_runs(for_analysis(runs))
                 means = seeds_table(opened, groups, published=published_columns(boards, runs, list(groups)))
             members[:] = [*runs, *boards] if curves else members
-        what = f"{counted(_n_models(members), 'model')} on {suite}"
-        about = PageTopic(
-            name="report" if alone else f"report-{suite}",
-            title=(title or what) if alone else suite,
+        default_title = f"{counted(_n_models(members), 'model')} on {suite}"
+        topic = PageTopic(
+            name="report" if is_single else f"report-{suite}",
+            title=(title or default_title) if is_single else suite,
             command=command,
             curves=curves,
-            at="" if alone else f"s{number}-",
+            at="" if is_single else f"s{number}-",
         )
-        named = [where.get(id(member)) for member in members]
-        parts[suite] = _part(members, named, about, spec, means, len(of_suites))
-    lacking = [part.lacking for part in parts.values() if part.lacking is not None]
-    if alone:
+        named = [name_of.get(id(member)) for member in members]
+        parts[suite] = _part(members, named, topic, spec, means, len(of_suites))
+    reasons = [part.lacking for part in parts.values() if part.lacking is not None]
+    if is_single:
         (part,) = parts.values()
         return part.text, part.lacking
-    about = PageTopic(
+    topic = PageTopic(
         name="report",
         title=title or f"{len(parts)} suites: {', '.join(parts)}",
         command=command,
     )
-    page = suites_page(about, _summary(parts, of_suites), {s: p.text for s, p in parts.items()})
-    return page, "; ".join(dict.fromkeys(lacking)) or None
+    page = suites_page(topic, _summary(parts, of_suites), {s: p.text for s, p in parts.items()})
+    return page, "; ".join(dict.fromkeys(reasons)) or None
 
 
 def _one_run_each(sources: Sequence[Run | Board], names: Sequence[str]) -> bool:
@@ -139,8 +139,8 @@ def _summary(parts: Mapping[str, _Part], of_suites: Mapping[str, Sequence[Run | 
     """Return the means of all suites, over groups if there are any."""
     grouped = any(part.means is not None for part in parts.values())
     members = {
-        suite: [member for member in several if not (grouped and isinstance(member, Board))]
-        for suite, several in of_suites.items()
+        suite: [member for member in sources if not (grouped and isinstance(member, Board))]
+        for suite, sources in of_suites.items()
     }
     blocks = {suite: part.means or part.table for suite, part in parts.items()}
     summary = summary_of_tables(blocks, names_across_suites(members))
@@ -159,18 +159,18 @@ def _part(
     """Return the part of the page for one suite. `named` has the name of each run or board in commands."""
     runs, table = tabulate_once(members)
     quoted = [None if name is None else shlex.quote(name) for name in named]
-    known = len(quoted) == len(table.columns)
+    is_named = len(quoted) == len(table.columns)
     models = [
-        facts_of(column, None, quoted[index] if known else None, on_a_board=False)
+        facts_of(column, None, quoted[index] if is_named else None, on_a_board=False)
         for index, column in enumerate(table.columns)
     ]
-    items, lacking = _items(table, runs, spec, about.at, n_suites)
+    items, reason = _items(table, runs, spec, about.at, n_suites)
     models = [
         replace(model, items=("", f"{about.at}m{index}-") if index in items.sections else None)
         for index, model in enumerate(models)
     ]
-    text = index_page(replace(about, lacking=lacking), table, models, means, items)
-    return _Part(table, means, text, lacking)
+    text = index_page(replace(about, lacking=reason), table, models, means, items)
+    return _Part(table, means, text, reason)
 
 
 def _items(
@@ -183,16 +183,16 @@ def _items(
     try:
         if not any(runs):
             return AllItems(), None
-        stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
+        facts = next(cached.run.manifest.suite for cached in runs if cached is not None)
         if len({cached.run.manifest.counts.contrasts for cached in runs if cached is not None}) > 1:
             raise RunError(
                 "the runs have different numbers of contexts for each item. Write a page for each number"
             )
-        suite = load_stated_suite(stated, spec)
-        if stated.complete and suite.digest != stated.digest:  # a part's items are searched one at a time
+        suite = load_stated_suite(facts, spec)
+        if facts.complete and suite.digest != facts.digest:  # a part's items are searched one at a time
             raise SuiteError(
                 f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
-                f"runs used the digest {stated.digest[:8]}: use the version of the suite that the runs scored"
+                f"runs used the digest {facts.digest[:8]}: use the version of the suite that the runs scored"
             )
         pages = ItemPages(table, suite, runs, at)
         blocks, with_words = pages.blocks(MOST_CHARACTERS // n_suites)
@@ -201,9 +201,9 @@ def _items(
         }
         return AllItems(sections, blocks, with_words), None
     except (RunError, SuiteError) as error:
-        lacking = first_line(error).removesuffix(".")
+        message = first_line(error).removesuffix(".")
         if spec is not None:
             raise SuiteError(
-                f"--suite {spec}: {lacking}.\n  Name the suite that the runs scored with --suite."
+                f"--suite {spec}: {message}.\n  Name the suite that the runs scored with --suite."
             ) from None
-        return AllItems(), lacking
+        return AllItems(), message

@@ -86,10 +86,10 @@ class ItemPages:
         self._rows = next(iter(answers.values())).rows
         first = next(cached for cached in runs if cached is not None)
         # Items and their features come from the suite, so they are the same for all models.
-        whole = first.run.load_verdicts()
+        first_verdicts = first.run.load_verdicts()
         self._places = split_by_row(self._rows)
-        self._parts = break_down(whole, list(answers.values()))
-        self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
+        self._parts = break_down(first_verdicts, list(answers.values()))
+        self._drawn = draw_items(suite.digest, Verdicts.of(first_verdicts), self._rows)
         self._answered = {
             number: _answers_of(cached, cached.verdicts())
             for number, cached in enumerate(runs)
@@ -108,8 +108,8 @@ class ItemPages:
         shown_items = show_items(self._suite, cached.run.load_sentences(), verdicts, chosen, rules)
         items = [
             [
-                replace(item, others=self._by_others(at, number), place=int(np.searchsorted(places, at)))
-                for item, at in zip(of_row, choices, strict=True)
+                replace(item, others=self._by_others(i, number), place=int(np.searchsorted(places, i)))
+                for item, i in zip(of_row, choices, strict=True)
             ]
             for of_row, choices, places in zip(shown_items, chosen, self._places, strict=True)
         ]
@@ -143,7 +143,7 @@ class ItemPages:
 
         Surprisals of words are left out of all blocks if these would have more than `most` characters.
         """
-        known = SuiteSentences(self._suite, next(iter(self._answered.values())))
+        suite_sentences = SuiteSentences(self._suite, next(iter(self._answered.values())))
         models = [(number, cached) for number, cached in enumerate(self._runs) if cached is not None]
         texts: dict[str, str] = {}
         for number, cached in models:
@@ -151,14 +151,14 @@ class ItemPages:
             for row, places in enumerate(self._places):
                 name = texts_name(self._at, rules, row)
                 if name not in texts:
-                    texts[name] = texts_block(known, self._answered[number], places, rules)
+                    texts[name] = texts_block(suite_sentences, self._answered[number], places, rules)
         for with_words in (True, False):
             blocks = dict(texts)
             for number, cached in models:
                 scored, verdicts = RunScores(cached.run.load_sentences()), self._with_scores(number)
                 for row, places in enumerate(self._places):
                     blocks[answers_name(self._at, number, row)] = scored.answers_block(
-                        known, verdicts, places, with_words=with_words
+                        suite_sentences, verdicts, places, with_words=with_words
                     )
                 if with_words and sum(map(len, blocks.values())) > most:
                     break
@@ -192,24 +192,24 @@ class ItemPages:
         """Return the other models' outcomes on an item; for many models, the number of each outcome."""
         if index not in self._by_all:
             self._by_all[index] = {
-                other: verdicts.answer(index) for other, verdicts in self._answered.items()
+                model: verdicts.answer(index) for model, verdicts in self._answered.items()
             }
-        others = {other: answer for other, answer in self._by_all[index].items() if other != number}
-        if len(others) > MOST_NAMED:
-            counts = Counter(outcome for outcome, _ in others.values())
+        other_answers = {model: answer for model, answer in self._by_all[index].items() if model != number}
+        if len(other_answers) > MOST_NAMED:
+            counts = Counter(outcome for outcome, _ in other_answers.values())
             return tuple(f"{count} {outcome}" for outcome, count in counts.most_common())
         return tuple(
-            f"{self._table.columns[other].heading} {outcome}"
+            f"{self._table.columns[model].heading} {outcome}"
             + ("" if margin is None else f" by {abs(margin):.3g}")
-            for other, (outcome, margin) in others.items()
+            for model, (outcome, margin) in other_answers.items()
         )
 
     def _parts_for_readers(self, parts: Sequence[Part], number: int) -> list[PartOfRow]:
         row_parts, decimals = [], self._table.decimals
         for value, n_items, estimates in parts:
-            known, accuracy, interval = estimates[self._index_of[number]], NONE, NONE
-            if known is not None:
-                accuracy = format_share(known.value, decimals)
-                interval = format_interval((known.low, known.high), decimals)
+            estimate, accuracy, interval = estimates[self._index_of[number]], NONE, NONE
+            if estimate is not None:
+                accuracy = format_share(estimate.value, decimals)
+                interval = format_interval((estimate.low, estimate.high), decimals)
             row_parts.append(PartOfRow(value, f"{n_items:,}", accuracy, interval))
         return row_parts

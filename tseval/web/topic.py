@@ -73,12 +73,12 @@ def topic_of(folder: Path, definition: Definition | None, published: Board | Non
             retracted={} if definition.published else read_checks(folder).retracted,
             waiting=tuple(not_yet_run(folder, definition)),
             beside={
-                what: f"../{Path(other).name}/index.html"
-                for what, other in (
+                label: f"../{Path(path).name}/index.html"
+                for label, path in (
                     ("Archived; the suite has a newer version", definition.renewed_by),
                     ("For a new version of the suite; earlier", definition.renews),
                 )
-                if other is not None
+                if path is not None
             },
         )
     if published is None:
@@ -116,19 +116,19 @@ def _submitting(folder: Path, definition: Definition) -> tuple[str, ...]:
 def _cited(board: Path, definition: Definition) -> dict[str, str | None]:
     """Return the fields of a board's BibTeX entry: maintainer, year, address and version."""
     with opened_repository(board) as repository:
-        known = ""
+        output = ""
         if repository is not None:
-            here = board.resolve().relative_to(repository.root).as_posix()
-            known = repository.ask(
+            path = board.resolve().relative_to(repository.root).as_posix()
+            output = repository.ask(
                 "log",
                 "-1",
                 "--no-show-signature",
                 "--format=%H %cs",
                 "--",
-                f":(literal,top){here}",
+                f":(literal,top){path}",
                 may_fail=True,
             )
-    commit, _, day = known.strip().partition(" ")
+    commit, _, day = output.strip().partition(" ")
     return {
         "author": " and ".join(definition.authors) or None,
         "year": day[:4] or None,

@@ -42,16 +42,16 @@ def by_step(runs: Sequence[Run]) -> tuple[list[Run], tuple[TrainingCurve, ...]]:
     Runs without a step come last. If no training has several checkpoints, the order does not change.
     """
     places = [_place(run) for run in runs]
-    known = [place for place in places if place is not None]
-    trainings = list(dict.fromkeys(training for training, _ in known))
+    present = [place for place in places if place is not None]
+    trainings = list(dict.fromkeys(training for training, _ in present))
     # Two runs of one checkpoint (such as with two treatments of unknown words) make no curve.
-    if len({*known}) < len(known) or len(known) == len(trainings):
+    if len({*present}) < len(present) or len(present) == len(trainings):
         return list(runs), ()
     curves = [curve for curve in find_trainings(for_analysis(runs))[0] if len(curve.runs) > 1]
     last = len(trainings), 0
     order = sorted(
         range(len(runs)),
-        key=lambda index: last if (at := places[index]) is None else (trainings.index(at[0]), at[1]),
+        key=lambda index: last if (pair := places[index]) is None else (trainings.index(pair[0]), pair[1]),
     )
     return [runs[index] for index in order], tuple(map(_curve, curves))
 
@@ -76,15 +76,15 @@ def _curve(training: Training) -> TrainingCurve:
     def y(share: float) -> float:
         return round(BOTTOM - (BOTTOM - TOP) * share, 1)
 
-    known = [value for value in values if not isnan(value[1])]
-    upper = [(x(step), y(high)) for step, _, _, high in known]
-    lower = [(x(step), y(low)) for step, _, low, _ in reversed(known)]
+    present = [value for value in values if not isnan(value[1])]
+    upper = [(x(step), y(high)) for step, _, _, high in present]
+    lower = [(x(step), y(low)) for step, _, low, _ in reversed(present)]
     labelled = values[:: -(-len(values) // MOST_LABELS)]
     return TrainingCurve(
         name=training.name,
-        curve=_points([(x(step), y(share)) for step, share, *_ in known]),
+        curve=_points([(x(step), y(share)) for step, share, *_ in present]),
         band=_points([*upper, *lower]),
-        dots=[(x(step), y(share)) for step, share, *_ in known],
+        dots=[(x(step), y(share)) for step, share, *_ in present],
         x_ticks=[(x(step), format_count(step)) for step, *_ in labelled],
         y_ticks=[(y(share), f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1)],
         chance=y(0.5),
@@ -100,4 +100,4 @@ def _curve(training: Training) -> TrainingCurve:
 
 
 def _points(places: Sequence[tuple[float, float]]) -> str:
-    return " ".join(f"{across},{down}" for across, down in places)
+    return " ".join(f"{x},{y}" for x, y in places)
