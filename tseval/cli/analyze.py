@@ -163,8 +163,8 @@ class ChosenRuns:
                 documents[suite] = document = make(noted, groups)
                 if self.figures and panels is not None and look is not None:
                     of_suite = panels(noted, document, groups)
-                    several = len(opened_suites) > 1
-                    drawable += [in_suite(panel, suite) for panel in of_suite] if several else of_suite
+                    has_suites = len(opened_suites) > 1
+                    drawable += [in_suite(panel, suite) for panel in of_suite] if has_suites else of_suite
             if self.figures and panels is not None and look is not None:
                 if not any(panel.series for panel in drawable):
                     raise RunError(NOTHING_TO_DRAW)
@@ -218,12 +218,12 @@ def rows_command(by: tuple[str, ...], **options: Any) -> None:
     from tseval.report.analyses.seeds import seeds_table
     from tseval.report.looks import ROW_DOTS
 
-    def each(opened: RunSet, groups: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence[str]]:
+    def as_groups(opened: RunSet, groups: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence[str]]:
         return groups or {name: [name] for name in opened.verdicts}
 
     ChosenRuns(**options).analyse_groups(
-        lambda opened, groups: seeds_table(opened, each(opened, groups), by),
-        lambda opened, document, groups: row_panels(opened, document, each(opened, groups), by),
+        lambda opened, groups: seeds_table(opened, as_groups(opened, groups), by),
+        lambda opened, document, groups: row_panels(opened, document, as_groups(opened, groups), by),
         ROW_DOTS,
     )
 

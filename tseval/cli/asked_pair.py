@@ -43,12 +43,12 @@ def _shown(answer: Answer) -> str:
     from math import exp
 
     text = f"the answer {plain(answer.text)!r}"
-    known = [
+    probabilities = [
         f"{number}: {exp(logprob):.3f}"
         for number, logprob in enumerate(answer.logprobs or (), 1)
         if logprob is not None
     ]
-    return f"{text} (probabilities {', '.join(known)})" if known else text
+    return f"{text} (probabilities {', '.join(probabilities)})" if probabilities else text
 
 
 def _verdict(names: list[str | None]) -> str:

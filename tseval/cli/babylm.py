@@ -43,16 +43,16 @@ def babylm_command(
     options = babylm.PIPELINE_OPTIONS.get(spec.partition(":")[0], {}) | read_arguments(model_args)
     arguments = ",".join(f"{key}={value}" for key, value in options.items())
     model = open_chosen(spec, arguments, device, quiet=quiet)
-    where = babylm.results_folder(out, spec, options.get("revision", "main"))
+    folder_of_results = babylm.results_folder(out, spec, options.get("revision", "main"))
     results: dict[str, TaskResult] = {}
-    for planned in babylm.plan_tasks(model, tasks, where):
+    for planned in babylm.plan_tasks(model, tasks, folder_of_results):
         folder = planned.loaded.folder
         with progress_bar(f"{model.card.name} on {folder}", quiet) as progress:
             results[folder] = babylm.score_task(planned, progress)
-    babylm.write_summary(model, results, where)
+    babylm.write_summary(model, results, folder_of_results)
     if not quiet:
         click.echo(_table(results))
-        click.echo(str(where), err=True)
+        click.echo(str(folder_of_results), err=True)
     say_warnings(model)
     for folder, result in results.items():
         if 100 * result.n_tied > result.n_items:

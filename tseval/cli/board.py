@@ -151,8 +151,8 @@ def _add(board: Path, runs: tuple[Path, ...], instead_of: str | None, about: dic
     folders = add_entries(board, runs, About(**about), name, url, instead_of, opened)
     for folder in folders:
         click.echo(folder, err=True)
-        if (elsewhere := read_entry(folder).evidence) is not None:
-            click.echo(f"put {stored_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
+        if (evidence := read_entry(folder).evidence) is not None:
+            click.echo(f"put {stored_evidence(evidence.sha256)} at {evidence.url}", err=True)
     return folders
 
 
@@ -185,12 +185,12 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
     wrong = False
     for folder in boards:
         problems = wrong_with_board(folder, entries)
-        where = f"{folder}: " if len(boards) > 1 else ""
+        prefix = f"{folder}: " if len(boards) > 1 else ""
         for problem in problems:
-            click.echo(f"{where}{problem}")
+            click.echo(f"{prefix}{problem}")
         if not problems:
             for problem in warnings_of(folder, entries):
-                click.echo(f"warning: {where}{problem}", err=True)
+                click.echo(f"warning: {prefix}{problem}", err=True)
             click.echo(f"{folder}: no problems found")
         wrong = wrong or bool(problems)
     if wrong:
@@ -230,26 +230,26 @@ def rescore_board(
     from tseval.runs import ENTRY_FILE
 
     folders = entries_to_rescore(board, entries)
-    away: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     n_wrong = 0
     suites: dict[Path, SplitSuite] = {}
     for folder, entry in [(folder, read_entry(folder)) for folder in folders]:
-        own_board = folder.resolve().parents[1]
+        parent = folder.resolve().parents[1]
         try:
-            found = find_model(entry, weights)
-            model = open_chosen(found.model, found.model_args, device)
+            source = find_model(entry, weights)
+            model = open_chosen(source.model, source.model_args, device)
         except NoWeightsError as error:
-            away[folder.name] = str(error)
+            reasons[folder.name] = str(error)
             continue
         except ModelError as error:
-            away[folder.name] = first_line(error)
+            reasons[folder.name] = first_line(error)
             continue
-        if own_board not in suites:
-            suites = {own_board: board_suite(own_board)}
+        if parent not in suites:
+            suites = {parent: board_suite(parent)}
         with progress_bar(f"rescoring {folder.name}") as progress:
             report = verify_entry(
                 folder,
-                suite=suites[own_board],
+                suite=suites[parent],
                 model=model,
                 share=share or share_to_rescore(folder),
                 progress=progress,
@@ -261,13 +261,13 @@ def rescore_board(
         if report.ok:
             record_check(folder, report, record)
         n_wrong += not report.ok
-    for name, why in away.items():
-        click.echo(f"{name}: not rescored: {why}")
-    n_done = len(folders) - len(away)
+    for name, reason in reasons.items():
+        click.echo(f"{name}: not rescored: {reason}")
+    n_done = len(folders) - len(reasons)
     outcome = f"; {n_wrong} {'does' if n_wrong == 1 else 'do'} not pass" if n_wrong else "; all pass"
     click.echo(f"{n_done} of {len(folders)} entries rescored{outcome if n_done else ''}", err=True)
     named = bool(entries) or (board / ENTRY_FILE).is_file()
-    if n_wrong or (away and named):
+    if n_wrong or (reasons and named):
         sys.exit(1)
 
 
@@ -322,8 +322,8 @@ def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
 
     for name, result in record_hidden(board, runs, suite).items():
         low, high = result.difference_interval
-        worse = ", worse" if result.worse else ""
-        click.echo(f"{name}: {result.mean:.3f}, {result.difference:+.3f} ({low:.3f} to {high:.3f}){worse}")
+        suffix = ", worse" if result.worse else ""
+        click.echo(f"{name}: {result.mean:.3f}, {result.difference:+.3f} ({low:.3f} to {high:.3f}){suffix}")
 
 
 @board_command.command("renew")

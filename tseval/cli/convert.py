@@ -62,9 +62,9 @@ def convert_command(
             validation_perplexity=perplexity, dtype=stored,
         )  # fmt: skip
     sizes = read.model.sizes
-    known = "" if perplexity is None else f", validation perplexity {perplexity:.2f}"
-    of = f"{counted(sizes.layers, 'layer')} of {sizes.hidden}, {sizes.vocabulary:,} words"
-    click.echo(f"{new}: {sizes.arch}, {of}{known}", err=True)
+    addition = "" if perplexity is None else f", validation perplexity {perplexity:.2f}"
+    layers = f"{counted(sizes.layers, 'layer')} of {sizes.hidden}, {sizes.vocabulary:,} words"
+    click.echo(f"{new}: {sizes.arch}, {layers}{addition}", err=True)
 
 
 def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:

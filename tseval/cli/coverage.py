@@ -48,8 +48,8 @@ def exit_if_undecided(manifests: Iterable[Manifest], least: float | None) -> Non
     """
     if least is None:
         return
-    lacking = [manifest for manifest in manifests if _coverage(manifest) < least]
-    for manifest in lacking:
+    below_least = [manifest for manifest in manifests if _coverage(manifest) < least]
+    for manifest in below_least:
         counts = manifest.counts
         click.echo(
             f"tseval: {manifest.model.name} decides {counts.contrasts - counts.undecidable:,} of the "
@@ -57,7 +57,7 @@ def exit_if_undecided(manifests: Iterable[Manifest], least: float | None) -> Non
             f"--require-coverage {least:g}",
             err=True,
         )
-    if lacking:
+    if below_least:
         raise click.exceptions.Exit(1)
 
 

@@ -183,12 +183,12 @@ def pairs_command(
     if output is None:
         raise click.UsageError("the command does not name a file for the pairs. Add -o pairs.parquet.")
     check_new_file(output, PAIR_ENDINGS, "table of pairs")
-    more = [Path(name) for name in forms if not name.startswith(UNIMORPH)]
+    texts = [Path(name) for name in forms if not name.startswith(UNIMORPH)]
     tables = [Path(name.removeprefix(UNIMORPH)) for name in forms if name.startswith(UNIMORPH)]
     all_pairs = []
     with busy("finding pairs", quiet):
         for phenomenon in wanted:
-            pairs = treebank_pairs.make_pairs(files, phenomenon, more, tables, strict)
+            pairs = treebank_pairs.make_pairs(files, phenomenon, texts, tables, strict)
             if per_cell:
                 pairs = treebank_pairs.draw_per_cell(pairs, per_cell)
             if frequency:
@@ -222,9 +222,9 @@ def _list_phenomena(files: Sequence[Path], strict: bool, quiet: bool) -> None:
         rows = [
             (
                 pattern.name, pattern.title,
-                f"{pairs.n_matches:,}" if pairs else "–", f"{pairs.table.num_rows:,}" if pairs else "–", why,
+                f"{pairs.n_matches:,}" if pairs else "–", f"{pairs.table.num_rows:,}" if pairs else "–", note,
             )
-            for pattern, pairs, why in treebank_pairs.list_phenomena(files, strict)
+            for pattern, pairs, note in treebank_pairs.list_phenomena(files, strict)
         ]  # fmt: skip
     headers = ("Phenomenon", "", "Matches", "Pairs", "Left out")
     sides = ("left", "left", "right", "right", "left")
@@ -251,8 +251,8 @@ def _wanted_phenomena(
             "FILE and --change NODE.FEATURE."
         )
     if len({*named}) < len(named):
-        twice = next(name for name in named if named.count(name) > 1)
-        raise click.UsageError(f"--phenomenon {twice} is given twice. Give each phenomenon once.")
+        repeated = next(name for name in named if named.count(name) > 1)
+        raise click.UsageError(f"--phenomenon {repeated} is given twice. Give each phenomenon once.")
     return [open_phenomenon(name, change, controller) for name in named]
 
 
@@ -345,7 +345,7 @@ def count_command(
     from tseval.suites.agreement.example_tables import read_examples
 
     check_figure_names(figures, SuiteError)
-    if repeated := {path.name for path in tables if [other.name for other in tables].count(path.name) > 1}:
+    if repeated := {path.name for path in tables if [table.name for table in tables].count(path.name) > 1}:
         raise SuiteError(
             f"two tables have the file name {min(repeated)!r}, so their bars would have the same label.\n"
             "  Rename one of the two files."

@@ -90,7 +90,7 @@ def expand_command(
         blocks = _with_progress(blocks, n_items, quiet)
     screen = sys.stdout  # a progress bar replaces sys.stdout later
     if output is not None:
-        write_output(output, lambda out: write_items(blocks, format_, out, header))
+        write_output(output, lambda stream: write_items(blocks, format_, stream, header))
     elif screen.isatty():
         write_items(blocks, format_, cast("IO[bytes]", _Decoded(screen)), header)
     else:
@@ -110,10 +110,10 @@ class _Decoded:
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:
-    done = 0
+    n_done = 0
     with progress_bar("items", quiet) as progress:
         for case in blocks:
             yield case
-            done += case.n_items
+            n_done += case.n_items
             if progress:
-                progress(done, n_items)
+                progress(n_done, n_items)

@@ -93,7 +93,7 @@ def gate_command(
     if junit is not None:
         write_text(junit, as_junit(verdicts))
     if summary is not None:
-        before = summary.read_text("utf-8") if summary.is_file() else ""
-        write_text(summary, before + as_summary(verdicts))
+        old_text = summary.read_text("utf-8") if summary.is_file() else ""
+        write_text(summary, old_text + as_summary(verdicts))
     click.echo(verdicts.verdict, err=True)
     context.exit(0 if verdicts.passed else 1)

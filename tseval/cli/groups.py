@@ -30,10 +30,10 @@ class Command(click.Command):
 
 def _write_examples(context: click.Context, formatter: click.HelpFormatter) -> None:
     names: list[str] = []
-    at = context
-    while at.parent is not None:
-        names.insert(0, at.command.name or "")
-        at = at.parent
+    current = context
+    while current.parent is not None:
+        names.insert(0, current.command.name or "")
+        current = current.parent
     if lines := examples_of(names):
         with formatter.section("Examples"):
             for line in lines:
@@ -83,8 +83,8 @@ class Group(click.Group):
         """Return the name of a command, the command and its arguments, with old option names replaced."""
         name, command, words = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
-            known = {option for parameter in command.params for option in parameter.opts}
-            words = [_current_spelling(word, known) for word in words]
+            spellings = {option for parameter in command.params for option in parameter.opts}
+            words = [_current_spelling(word, spellings) for word in words]
         return name, command, words
 
     def _summary(self, ctx: click.Context, name: str) -> str:

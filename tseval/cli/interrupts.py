@@ -24,7 +24,7 @@ def ended_in_order(out: Path) -> Iterator[None]:
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     # Under nohup, SIGHUP must stay ignored.
-    before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
+    handlers = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
     try:
         yield
     except KeyboardInterrupt:
@@ -34,5 +34,5 @@ def ended_in_order(out: Path) -> Iterator[None]:
         )
         raise
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -66,7 +66,7 @@ def lint_command(
             f"{'--all' if name_all else '--model-args'} is about unknown words, which need a "
             "vocabulary. Add --vocab FILE or --vocab MODEL."
         )
-    knows = None if vocab is None else known_words(vocab, model_args)
+    is_known = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
         checked = []
@@ -74,9 +74,9 @@ def lint_command(
             if not is_data(path):
                 refuse_columns(path, columns)
             checked.append(
-                lint_data(path, knows, columns, name_all=name_all)
+                lint_data(path, is_known, columns, name_all=name_all)
                 if is_data(path)
-                else lint(path, knows, sample, name_all=name_all)
+                else lint(path, is_known, sample, name_all=name_all)
             )
     findings = list(chain.from_iterable(checked))
     for finding in findings:
@@ -84,8 +84,8 @@ def lint_command(
     items = counted(sum(result.n_items for result in checked), "item")
     severe = [finding for finding in findings if finding.severity != "note" and finding.counts]
     weak = "Notes only" if all(finding.severity == "note" for finding in findings) else "Nothing that fails"
-    how_many = counted(len(severe), "finding") if severe else weak if findings else "No findings"
-    click.echo(f"{how_many} in {items}.", err=True)
+    number = counted(len(severe), "finding") if severe else weak if findings else "No findings"
+    click.echo(f"{number} in {items}.", err=True)
     for line in () if quiet else write_overview([case for result in checked for case in result.cases]):
         click.echo(line)
     if spec is not None:

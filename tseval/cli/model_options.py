@@ -55,22 +55,22 @@ def with_prompt(
 
     For a model on a server, an API key is refused here, before it could get into a file.
     """
-    asked = [spec for spec in specs if spec.startswith(ASKED)]
-    given = {"prompt": prompt, "parallel": None if parallel is None else str(parallel)}
-    for name, value in given.items():
-        if value is not None and len(asked) < len(specs):
+    prompted = [spec for spec in specs if spec.startswith(ASKED)]
+    options = {"prompt": prompt, "parallel": None if parallel is None else str(parallel)}
+    for name, value in options.items():
+        if value is not None and len(prompted) < len(specs):
             raise ModelError(
                 f"--{name} is only for prompt models, but --model is "
-                f"{next(spec for spec in specs if spec not in asked)}.\n"
+                f"{next(spec for spec in specs if spec not in prompted)}.\n"
                 f"  Leave out --{name}, or write --model prompt:hf:FOLDER or --model prompt:URL"
             )
     served = any(spec.startswith(f"{ASKED}http") for spec in specs)
-    if typed := sorted(name for name in arguments if served and name.lower() in _KEYS):
+    if keys := sorted(name for name in arguments if served and name.lower() in _KEYS):
         raise ModelError(
-            f"--model-args {typed[0]}: a key on the command line can be read by others.\n"
+            f"--model-args {keys[0]}: a key on the command line can be read by others.\n"
             "  Put the key into an environment variable, and name that: --model-args key_from=VARIABLE"
         )
-    return {**arguments, **{name: value for name, value in given.items() if value is not None}}
+    return {**arguments, **{name: value for name, value in options.items() if value is not None}}
 
 
 _KEYS = frozenset({"key", "api_key", "apikey", "token", "auth_token", "password", "authorization", "header"})
@@ -113,10 +113,10 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
     """Add the value of --precision to the arguments of a model."""
     if precision == "float32":
         return arguments
-    if (other := arguments.get("precision", precision)) != precision:
+    if (second := arguments.get("precision", precision)) != precision:
         raise ModelError(
-            f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
-            f"--precision or precision={other}."
+            f"--precision {precision} and --model-args precision={second} contradict each other. Leave out "
+            f"--precision or precision={second}."
         )
     return {**arguments, "precision": precision}
 
@@ -135,13 +135,13 @@ def read_arguments(text: str) -> dict[str, str]:
     """
     arguments: dict[str, str] = {}
     parts = text.rstrip(",").split(",") if text.rstrip(",") else []
-    last, at = "", 0
-    while at < len(parts):
-        key, equals, value = parts[at].partition("=")
-        whole = _end_of_path(arguments.get(last), parts, at)
-        if whole > at:
-            arguments[last] = ",".join([arguments[last], *parts[at:whole]])
-            at = whole
+    last, index = "", 0
+    while index < len(parts):
+        key, equals, value = parts[index].partition("=")
+        end = _end_of_path(arguments.get(last), parts, index)
+        if end > index:
+            arguments[last] = ",".join([arguments[last], *parts[index:end]])
+            index = end
             continue
         if (equals and not key) or not (equals or last):
             raise ModelError(
@@ -149,8 +149,8 @@ def read_arguments(text: str) -> dict[str, str]:
                 "Write NAME=VALUE,NAME=VALUE, such as dtype=float32."
             )
         last = key if equals else last
-        arguments[last] = value if equals else f"{arguments[last]},{parts[at]}"
-        at += 1
+        arguments[last] = value if equals else f"{arguments[last]},{parts[index]}"
+        index += 1
     return arguments
 
 

@@ -34,7 +34,7 @@ def models_command() -> None:
         checkpoint = load_checkpoint(path)
         sizes, perplexity = checkpoint.model.sizes, checkpoint.validation_perplexity
         numbers = sizes.vocabulary, sizes.embedding, sizes.hidden, sizes.layers
-        known = "–" if perplexity is None else f"{perplexity:.1f}"
-        rows.append((f"bundled:{name}", sizes.arch, *map(str, numbers), known))
+        perplexity_text = "–" if perplexity is None else f"{perplexity:.1f}"
+        rows.append((f"bundled:{name}", sizes.arch, *map(str, numbers), perplexity_text))
     headings = ["model", "arch", "words", "embedding", "hidden", "layers", "perplexity"]
     print_table(rows, headings, ["left", "left", *["right"] * 5])

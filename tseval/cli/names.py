@@ -59,12 +59,12 @@ def found_in_time(names: Iterable[str]) -> set[str]:
 
     names_so_far: list[str] = []
 
-    def look() -> None:
+    def collect() -> None:
         with suppress(Exception):
             for name in names:
                 names_so_far.append(name)
 
-    thread = Thread(target=look, daemon=True)
+    thread = Thread(target=collect, daemon=True)
     thread.start()
     thread.join(COMPLETION_SECONDS)
     return set(names_so_far)
@@ -101,7 +101,7 @@ def _files_of_suites(ctx: click.Context) -> Iterator[Path]:
         named = [word]
         with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             named.append(json.loads(_beginning(Path(word) / "manifest.json"))["suite"]["name"])
-        for folder in (above / str(name) for name in named for above in (*_suite_folders(), Path())):
+        for folder in (parent / str(name) for name in named for parent in (*_suite_folders(), Path())):
             yield from chain(folder.glob("*.jinja"), folder.glob("*.jsonl"))
 
 

@@ -84,9 +84,9 @@ def new_command(name: str, language: str | None) -> None:
     for file, text in files.items():
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
-    here = quote(name if folder.is_absolute() else f"./{name}")
+    path = quote(name if folder.is_absolute() else f"./{name}")
     model = "bundled:lstm" if language in (None, "english") else "hf:MODEL"
-    click.echo(f"next: tseval lint {here}\nthen: tseval run --model {model} --suite {here}", err=True)
+    click.echo(f"next: tseval lint {path}\nthen: tseval run --model {model} --suite {path}", err=True)
     if model == "hf:MODEL":
         click.echo(
             f"hf:MODEL: a model that knows {str(language).capitalize()}, from huggingface.co or a folder. "

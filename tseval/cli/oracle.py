@@ -81,9 +81,9 @@ def _table(steps: Iterable[Step], k: int) -> str:
 def _show_follows(follows: dict[str, float], k: int) -> str:
     """Return the probabilities as text. The opening brackets share an entry: they are equally probable."""
     opening = [name for name in follows if name.startswith("(")]
-    others = [f"{name} {mass:.3f}" for name, mass in follows.items() if name not in opening]
+    rest = [f"{name} {mass:.3f}" for name, mass in follows.items() if name not in opening]
     if not opening:
-        return ", ".join(others)
+        return ", ".join(rest)
     assert len(opening) == k
     names = " ".join(opening) if k <= 3 else f"{opening[0]} … {opening[-1]}"
-    return ", ".join([*others, f"{names} {follows[opening[0]]:.3f}" + (" each" if k > 1 else "")])
+    return ", ".join([*rest, f"{names} {follows[opening[0]]:.3f}" + (" each" if k > 1 else "")])

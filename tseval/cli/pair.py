@@ -55,7 +55,7 @@ def pair_command(
     device: str, prompt: str | None,
 ) -> None:  # fmt: skip
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
-    good, bad = (typed_text(typed.removeprefix(_NO_OPTION)) for typed in (good, bad))
+    good, bad = (typed_text(typed_sentence.removeprefix(_NO_OPTION)) for typed_sentence in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(
@@ -82,8 +82,8 @@ def pair_command(
         if isinstance(model, TotalModel):  # one score for each sentence, none for tokens
             totals = model.sentence_logprobs([good, bad])
             tokens = [
-                [Token(0, typed, typed, 0.0 - total)]
-                for typed, total in zip((good, bad), totals, strict=True)
+                [Token(0, typed_sentence, typed_sentence, 0.0 - total)]
+                for typed_sentence, total in zip((good, bad), totals, strict=True)
             ]
         else:
             tokens = surprisals(model, [good, bad])
@@ -104,13 +104,13 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
 
     if [token.token for token in good] == [token.token for token in bad]:
         texts = (better.text for better, worse in zip(good, bad, strict=True) if better.text != worse.text)
-        glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
-        why = (
-            f", to which {glued!r} is one word: separate punctuation, {glued[:-1]} {glued[-1]}"
-            if glued
+        token_text = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
+        hint = (
+            f", to which {token_text!r} is one word: separate punctuation, {token_text[:-1]} {token_text[-1]}"
+            if token_text
             else ""
         )
-        return f"undecidable: both sentences have the same tokens for the model{why}"
+        return f"undecidable: both sentences have the same tokens for the model{hint}"
     if good[0].surprisal is None and good[0].token != bad[0].token:
         return "undecidable: the first tokens differ, and the model does not score first tokens"
     half_known = unshared([unknown_words(tokens, unknown) for tokens in (good, bad)])
@@ -124,5 +124,5 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
     difference = sums[1] - sums[0]
     if difference == 0:
         return "a tie: both are equally probable, which counts as wrong"
-    doubt = f"; half known: the model does not know {named}" if half_known else ""
-    return f"{'good' if difference > 0 else 'bad'} is preferred, by {abs(difference):.3f} nats{doubt}"
+    warning = f"; half known: the model does not know {named}" if half_known else ""
+    return f"{'good' if difference > 0 else 'bad'} is preferred, by {abs(difference):.3f} nats{warning}"

@@ -32,8 +32,8 @@ def open_console(quiet: bool = False) -> Console:
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
             for segment in super().render(renderable, options):
-                obeyed = segment.control or not self.is_terminal
-                yield segment if obeyed else segment._replace(text=escaped(segment.text))
+                is_control = segment.control or not self.is_terminal
+                yield segment if is_control else segment._replace(text=escaped(segment.text))
 
     return Spelling(file=drawable(sys.stderr), quiet=quiet, highlight=False)
 
@@ -69,13 +69,13 @@ def busy(doing: str, quiet: bool = False) -> Iterator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return
-    done = Event()
-    clock = Thread(target=_count_seconds, args=(doing, done), daemon=True)
+    finished = Event()
+    clock = Thread(target=_count_seconds, args=(doing, finished), daemon=True)
     clock.start()
     try:
         yield
     finally:
-        done.set()
+        finished.set()
         clock.join()
 
 
@@ -135,8 +135,8 @@ def _say_changes(
     for state in states:
         name, stage = state.unit.name, state.record.stage
         if stages.get(name, "waiting") != stage and not state.was_done:
-            more = f": {say(state)}" if stage == "done" else ""
-            click.echo(f"{name}: {stage}{more}", err=True)
+            details = f": {say(state)}" if stage == "done" else ""
+            click.echo(f"{name}: {stage}{details}", err=True)
         stages[name] = stage
 
 

@@ -48,13 +48,13 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
         missing: dict[str, None] = {}
         yield f"{model.card.name} reads {counted(len({row[:2] for row in texts}), 'item')} of {suite.name}:"
         width = max(len(label) for *_, label, _ in texts)
-        before = None
+        previous = None
         for (case, item, label, _), sentence in zip(texts, tokens, strict=True):
-            if (case, item) != before:
+            if (case, item) != previous:
                 yield f"{case}, item {item + 1:,}"
-            before = (case, item)
-            known = [token.surprisal for token in sentence if token.surprisal is not None]
-            yield f"  {label:{width}}  {_spelt(sentence, unknown, missing)}  ({bits(sum(known)):.1f} bits)"
+            previous = (case, item)
+            values = [token.surprisal for token in sentence if token.surprisal is not None]
+            yield f"  {label:{width}}  {_spelt(sentence, unknown, missing)}  ({bits(sum(values)):.1f} bits)"
         if missing:
             yield f"The model does not know: {', '.join(missing)}"
 

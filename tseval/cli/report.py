@@ -51,7 +51,7 @@ def report_command(
     names, grouping = read_groups(sources, group=group, group_by=group_by)
     options = ["--group"] * group + ([] if group_by is None else ["--group-by", group_by])
     with busy("reading runs"):
-        lacking = write_report(
+        reason = write_report(
             names,
             output,
             suite,
@@ -59,9 +59,9 @@ def report_command(
             group_runs=(lambda opened: grouped(opened, grouping)) if grouping else None,
             command=shlex.join(["tseval", "table", *sources, *options]),
         )
-    if lacking is not None:
+    if reason is not None:
         click.echo(
-            f"{output}: tseval wrote this page without single items: {lacking}. To add the items, name the "
+            f"{output}: tseval wrote this page without single items: {reason}. To add the items, name the "
             "suite with --suite.",
             err=True,
         )

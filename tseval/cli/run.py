@@ -119,7 +119,7 @@ def run_command(
             refuse_too_long(model, suite)
     manifests = []
     for spec_of_suite, variants in zip(suites, in_contexts, strict=True):
-        where = out / next(iter(variants.values())).name if out and len(suites) > 1 else out
+        parent = out / next(iter(variants.values())).name if out and len(suites) > 1 else out
         scored = [
             _score(
                 model,
@@ -127,7 +127,7 @@ def run_command(
                 text,
                 chosen,
                 unknown,
-                _folder(where, name, variants),
+                _folder(parent, name, variants),
                 resume,
                 quiet,
                 yes,
@@ -159,9 +159,9 @@ def _print_left_out(suites: Sequence[Suite]) -> None:
     """Name the cases that the task of a suite cannot use."""
     for suite in suites:
         if suite.left_out:
-            why = "have no verb with a number" if suite.lexicon else "compare more than two sentences"
-            several = f"{counted(len(suite.left_out), 'case')}, which {why}"
-            click.echo(f"{suite.name}: tseval leaves out {several}: {', '.join(suite.left_out)}", err=True)
+            reason = "have no verb with a number" if suite.lexicon else "compare more than two sentences"
+            cases = f"{counted(len(suite.left_out), 'case')}, which {reason}"
+            click.echo(f"{suite.name}: tseval leaves out {cases}: {', '.join(suite.left_out)}", err=True)
 
 
 def _in_contexts(
@@ -177,10 +177,10 @@ def _in_contexts(
     with busy("choosing contexts", quiet):
         of_whole = {"cases": (), "limit": None, "sample": None}
         is_whole = (suite.complete and not suite.clusters) or not requests[0].needs_whole_suite
-        whole = suite if is_whole else with_critical(load_suite(name, **{**reading, **of_whole}))
+        whole_suite = suite if is_whole else with_critical(load_suite(name, **{**reading, **of_whole}))
         return {
             f"context-{'text' if request.words is None else request.words}": in_context(
-                suite, request, whole, tokenise=reading["tokenise"]
+                suite, request, whole_suite, tokenise=reading["tokenise"]
             )
             for request in requests
         }
@@ -263,8 +263,8 @@ def _print_run(run: Run, path: Path, notes: Sequence[str]) -> None:
     from tseval.cli.printing import screen_of
 
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
-    took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
-    click.echo(f"{took}\n{path}", err=True)
+    summary = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
+    click.echo(f"{summary}\n{path}", err=True)
     on_screen = screen_of(sys.stdout) is not None
     if not on_screen:  # on a terminal, the signature is below the table
         click.echo(run.manifest.signature, err=True)
@@ -277,10 +277,10 @@ def _print_run(run: Run, path: Path, notes: Sequence[str]) -> None:
 
 def _print_next(run: Run, path: Path) -> None:
     """Print a suggestion for the next command."""
-    beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
-    then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
+    comparable = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
+    args = f"table {quote(str(path))} bhatt2020" if comparable else f"report {quote(str(path))} -o page.html"
     # Write tseval as the user did if it is not on the PATH.
     program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
-    line = f"next: {program} {then}"
+    line = f"next: {program} {args}"
     # A wrapped command cannot be copied. On a separate line, it needs six columns less.
     click.echo(line if len(line) <= get_terminal_size().columns else f"next:\n{line[6:]}", err=True)

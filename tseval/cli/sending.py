@@ -32,17 +32,17 @@ def confirm_sending(model: Model, plan: Plan, resumed: Path | None, *, yes: bool
     from tseval.runs.manifest import NAME, Manifest, load_manifest
     from tseval.scoring.answer_scorer import both_sentences
 
-    known = {}
+    answers = {}
     if resumed is not None and (resumed / NAME).exists():
         if isinstance(load_manifest(resumed), Manifest):
             return
-        known = read_answer_log(resumed / PARTS / ANSWERS_FILE)
-    left = [both_sentences(str(text)) for text in plan.sentences.to_pylist() if text not in known]
-    if not left:
+        answers = read_answer_log(resumed / PARTS / ANSWERS_FILE)
+    prompts = [both_sentences(str(text)) for text in plan.sentences.to_pylist() if text not in answers]
+    if not prompts:
         return
-    line = f"{model.card.name}: {model.estimate(left)}"
-    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
-    if asks or not quiet:
+    line = f"{model.card.name}: {model.estimate(prompts)}"
+    is_interactive = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    if is_interactive or not quiet:
         click.echo(line, err=True)
-    if asks and not click.confirm("Send them?", err=True):
+    if is_interactive and not click.confirm("Send them?", err=True):
         raise RunError("nothing was sent.\n  To send the requests without this question, add --yes")

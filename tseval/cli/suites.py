@@ -33,25 +33,25 @@ def suites_command(context: click.Context) -> None:
 
     with busy("counting items"):
         sizes = [(name, *bundled_sizes(name)) for name in available_suites()]
-        here = [name for name in CATALOGUE if (data_folder() / name).exists()]
-        for name in here:
+        downloaded = [name for name in CATALOGUE if (data_folder() / name).exists()]
+        for name in downloaded:
             suite = load_suite(name)
             title = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
             sizes.append((name, title, len(suite.cases), suite.n_items, suite.n_contrasts))
     rows = [(name, title, *(f"{count:,}" for count in counts)) for name, title, *counts in sizes]
     headings, align = ("name", "title", "cases", "items", "contrasts"), ("left", "left", *["right"] * 3)
     print_table(rows, headings, align)
-    absent = [
+    downloadable = [
         (name, published.title, f"{published.n_cases:,}", f"{published.n_items:,}", published.licence)
-        for name, published in CATALOGUE.items() if name not in here
+        for name, published in CATALOGUE.items() if name not in downloaded
     ]  # fmt: skip
-    if absent:
+    if downloadable:
         click.echo("\nSuites that you can download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
-        print_table(absent, headings, align)
+        print_table(downloadable, headings, align)
     click.echo("\nSuites to download with git clone ADDRESS (then: --suite ./FOLDER):\n")
-    away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
-    print_table(away, ("address", "title", "licence"))
+    repositories = [(entry.address, entry.title, entry.licence) for entry in ELSEWHERE.values()]
+    print_table(repositories, ("address", "title", "licence"))
     click.echo("\nFormal languages (tseval generates the strings):\n")
     languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
     print_table(languages, ("name and settings", "source"))
@@ -76,8 +76,8 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
         with progress_bar(f"fetching {name}", quiet) as progress:
             digest = fetch_suite(name, progress)
         if not quiet:
-            about = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
-            click.echo(f"{name}: {about}; the digest {digest[:12]} is that of the published files", err=True)
+            label = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
+            click.echo(f"{name}: {label}; the digest {digest[:12]} is that of the published files", err=True)
 
 
 @suites_command.command("twin")
@@ -105,9 +105,9 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
     out = out or Path(f"{path.stem}_hidden")
     write_twin(path, lexicon, out)
     try:
-        twin = load_suite(out)
+        hidden_suite = load_suite(out)
     except TsevalError:
         shutil.rmtree(out)
         raise
-    about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
-    click.echo(f"{out}: {about}. Keep this folder secret: its words must not become public", err=True)
+    description = f"{counted(hidden_suite.n_items, 'item')}, digest {hidden_suite.digest[:12]}"
+    click.echo(f"{out}: {description}. Keep this folder secret: its words must not become public", err=True)

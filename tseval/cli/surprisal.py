@@ -135,9 +135,9 @@ def _sentences_of(texts: Sequence[TableText]) -> dict[int | str, str]:
     first: dict[str, TableText] = {}
     for text in texts:
         first.setdefault(text.text, text)
-    several = Counter(text.row for text in first.values())
+    n_texts = Counter(text.row for text in first.values())
     return {
-        text.row if several[text.row] == 1 else f"{text.row} {text.what}": text.text
+        text.row if n_texts[text.row] == 1 else f"{text.row} {text.what}": text.text
         for text in first.values()
     }
 

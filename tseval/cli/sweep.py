@@ -99,8 +99,8 @@ def sweep_command(
             "words", "engine_name", "workers", "out", "resume", "as_json", "quiet",
         }  # fmt: skip
         for param in context.command.params:
-            typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
-            if typed and param.name not in allowed:
+            is_typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+            if is_typed and param.name not in allowed:
                 raise click.UsageError(
                     f"{param.opts[0]} cannot be combined with a plan, which has its own options. Write the "
                     f"option into the file {files[0]}."
@@ -109,8 +109,8 @@ def sweep_command(
     else:
         chosen = with_prompt(models, read_arguments(model_args), prompt, parallel)
         arguments = with_precision(chosen, precision)
-        counted_in = None if unigrams is None else str(unigrams)
-        options = Options(case=cases, cluster=clusters, unigrams=counted_in, contexts=n_contexts, **reading)
+        count_file = None if unigrams is None else str(unigrams)
+        options = Options(case=cases, cluster=clusters, unigrams=count_file, contexts=n_contexts, **reading)
         plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )
@@ -130,8 +130,8 @@ def sweep_command(
     force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
     sweep_and_report(units, folder, force, quiet, as_json=as_json)
     if not quiet and not as_json:
-        where = quote(str(folder))
-        click.echo(f"tseval table {where}\ntseval report {where} -o {quote(f'{folder}.html')}", err=True)
+        quoted = quote(str(folder))
+        click.echo(f"tseval table {quoted}\ntseval report {quoted} -o {quote(f'{folder}.html')}", err=True)
 
 
 def sweep_and_report(
@@ -154,12 +154,12 @@ def sweep_and_report(
     if as_json:
         print_results(swept.states)
     elif not quiet:
-        before = sum(state.was_done for state in swept.states)
+        n_done = sum(state.was_done for state in swept.states)
         click.echo(
-            counts_of(swept.states) + (f" ({before:,} of them finished earlier)" if before else ""), err=True
+            counts_of(swept.states) + (f" ({n_done:,} of them finished earlier)" if n_done else ""), err=True
         )
     failed = [state for state in swept.states if state.record.stage == "failed"]
-    left = [state for state in swept.states if state.record.stage not in ENDED]
+    pending = [state for state in swept.states if state.record.stage not in ENDED]
     for state in failed:
         message = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {records.log(state.unit)}"
         click.echo(shortened(message), err=True)
@@ -168,12 +168,12 @@ def sweep_and_report(
             click.echo(
                 f"warning: {state.unit.name}: the model decides no item of {state.unit.suite}", err=True
             )
-    for complaint in dict.fromkeys(swept.complaints):
-        click.echo(shortened(f"tseval: {complaint}"), err=True)
-    if left:
-        message = f"tseval: {counted(len(left), 'unit')} not finished, such as {left[0].unit.name}.\n"
+    for problem in dict.fromkeys(swept.complaints):
+        click.echo(shortened(f"tseval: {problem}"), err=True)
+    if pending:
+        message = f"tseval: {counted(len(pending), 'unit')} not finished, such as {pending[0].unit.name}.\n"
         click.echo(f"{message}  To continue, repeat the same command.", err=True)
-    if failed or left:
+    if failed or pending:
         raise click.exceptions.Exit(1)
 
 

@@ -172,10 +172,10 @@ def _differences(
 
     references = open_references(against)
     paths = {realpath(str(run.path)) for run in references}
-    others = [run for run in open_items(names) if realpath(str(run.path)) not in paths]
+    runs = [run for run in open_items(names) if realpath(str(run.path)) not in paths]
     wanted = {_model_of(run) for run in references}
     stems = {stem_of_folder(str(run.path), run.manifest.suite.name) for run in references}
-    of_suites = by_suite([*references, *others])
+    of_suites = by_suite([*references, *runs])
     blocks = {}
     for suite, members in of_suites.items():
         # The reference run is put first, so that its group is first, whatever the names of the models. On

@@ -105,14 +105,14 @@ def drawable(stream: TextIO) -> TextIO:
 @contextmanager
 def unguarded() -> Iterator[None]:
     """Let another program, which runs in this process, write control characters to the terminal."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(drawable, before)
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(drawable, streams)
     try:
         yield
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = streams
 
 
 def width_of(stream: TextIO) -> int | None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Lock the file of a checkpoint, so that only one training writes it."""
     _check_out(out, resume)
-    taken = TrainingError(
+    error = TrainingError(
         f"{out} is locked, because another tseval command is training this model.\n"
         "  Wait until that command ends, or choose another file with --out."
     )
-    with locked(out.with_name(f"{out.name}.lock"), taken):
+    with locked(out.with_name(f"{out.name}.lock"), error):
         _check_out(out, resume)  # another training may have ended before we had the lock
         yield
 
@@ -72,10 +72,10 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
     trained = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
     wanted = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
     for setting, value in wanted.items():
-        before = trained.get(setting, value)
-        if before != value:
+        saved = trained.get(setting, value)
+        if saved != value:
             raise TrainingError(
-                f"{out}: this model was trained with {setting} {before!r}, but the command says {value!r}.\n"
+                f"{out}: this model was trained with {setting} {saved!r}, but the command says {value!r}.\n"
                 "  Choose another file with --out, or remove the file."
             )
     return (

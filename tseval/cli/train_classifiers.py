@@ -62,8 +62,8 @@ def _train(context: click.Context, task: str) -> None:
     context.with_resource(reserved(out, resume))
     # Errors in the settings are reported before the data are read, so the vocabulary is not known yet.
     sizes = chosen_sizes(context, task)
-    if done := finished(out, resume, sizes, settings):
-        console.out(done)
+    if message := finished(out, resume, sizes, settings):
+        console.out(message)
         return
     device = pick_device(options["device"])
     with busy("reading examples", options["quiet"]):

@@ -53,8 +53,8 @@ def lm_command(
     context.with_resource(reserved(out, resume))
     # Errors in the settings are reported before the text is read, so the vocabulary is not known yet.
     sizes = chosen_sizes(context)
-    if done := finished(out, resume, sizes, settings):
-        console.out(done)
+    if message := finished(out, resume, sizes, settings):
+        console.out(message)
         if figure and curves_path(out).exists() and not figures_of(out)[-1].exists():
             draw_curves(out, console)  # the training was killed before the figure was complete
         return

@@ -22,8 +22,8 @@ def trainings_of_runs(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> 
             f"{run}: tseval leaves this run out, because it does not state the training {over} of "
             "its checkpoint"
         )
-    alone = [training.name for training in trainings if len(training.runs) == 1]
-    if alone and len(trainings) > 1:
+    single = [training.name for training in trainings if len(training.runs) == 1]
+    if single and len(trainings) > 1:
         joined = "tseval joins runs whose models differ only in the number in their name"
-        warn_once(f"each of these trainings has only one run: {', '.join(alone)} ({joined})")
+        warn_once(f"each of these trainings has only one run: {', '.join(single)} ({joined})")
     return trainings

@@ -27,11 +27,11 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
 
     path = Path(spec)
     if spec.startswith(_BUNDLED):
-        name, known = spec.removeprefix(_BUNDLED), bundled_checkpoints()
-        if name not in known:
-            hint = suggest(name, known, "Bundled checkpoints")
+        name, checkpoints = spec.removeprefix(_BUNDLED), bundled_checkpoints()
+        if name not in checkpoints:
+            hint = suggest(name, checkpoints, "Bundled checkpoints")
             raise ModelError(f"no checkpoint that comes with tseval has the name {name!r}.\n  {hint}")
-        path = known[name]
+        path = checkpoints[name]
     if path.suffix in CHECKPOINT_ENDINGS and path.is_file() and not model_args and not is_foreign(path):
         vocabulary = read_vocabulary(path)  # without the weights
         words = frozenset(vocabulary.words)
