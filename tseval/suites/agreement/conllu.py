@@ -88,12 +88,16 @@ def read_trees(path: Path) -> Iterator[Tree]:
     for line, block in _blocks(path):
         if not (tokens := _parse(path, line, block)):
             continue
-        about = tokens.metadata
-        if {"newdoc", "newdoc id"} & about.keys():
-            document = about.get("newdoc id")
-        genre = about.get("genre") or about.get("newdoc genre") or (None if "newdoc id" in about else genre)
+        metadata = tokens.metadata
+        if {"newdoc", "newdoc id"} & metadata.keys():
+            document = metadata.get("newdoc id")
+        genre = (
+            metadata.get("genre")
+            or metadata.get("newdoc genre")
+            or (None if "newdoc id" in metadata else genre)
+        )
         words = [token for token in tokens if isinstance(token["id"], int)]
-        sent_id = about.get("sent_id")
+        sent_id = metadata.get("sent_id")
         named = sent_id and (sent_id.rpartition("-")[0] or sent_id)
         yield Tree(
             words=[_word_of(token) for token in words],
@@ -121,15 +125,15 @@ def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of each sentence, and the number of its first line; each sentence counts as a row."""
     block: list[str] = []
-    n_sentences, first, within = 0, 1, limits()
+    n_sentences, first, bounds = 0, 1, limits()
     for number, line in numbered_lines(path, rows=False):
         if line.strip():
             if not block:
                 first, n_sentences = number, n_sentences + 1
-                if n_sentences > within.rows:
+                if n_sentences > bounds.rows:
                     raise beyond("rows", path, "the file has too many sentences")
             block.append(line)
-            if len(block) > within.sentence_words:
+            if len(block) > bounds.sentence_words:
                 raise beyond("sentence_words", f"{path}:{first}", "the sentence has too many lines")
         elif block:
             yield first, block
@@ -181,10 +185,10 @@ def _check_columns(place: str, line: str, written: int) -> int:
             f"  Write {_COLUMNS} columns for each word, with tabs between them."
         )
     features = [feature.partition("=")[0] for feature in cells[5].split("|")] if cells[5] != "_" else []
-    if twice := next((name for name in features if features.count(name) > 1), None):
+    if repeated := next((name for name in features if features.count(name) > 1), None):
         raise SuiteError(
-            f"{place}: the feature {twice!r} appears twice in column 6.\n  Write the feature once. A "
-            f"feature with two values is written {twice}=VALUE,VALUE."
+            f"{place}: the feature {repeated!r} appears twice in column 6.\n  Write the feature once. A "
+            f"feature with two values is written {repeated}=VALUE,VALUE."
         )
     inside = cells[0].isdecimal() and len(cells[0]) < 10 and int(cells[0]) <= written
     word = cells[0].isdecimal() and not inside and cells[3] not in {"PUNCT", "SYM", "X", "_"}
@@ -225,10 +229,10 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
             f"{roots[0][1]['form']!r} (an earlier line) have head 0.\n"
             "  Correct the head in column 7, or split the sentence in two."
         )
-    rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
+    reachable, heads = {0}, [0, *(token["head"] for _, token in words)]
     for line, token in words:
         above, at = set[int](), token["id"]
-        while at not in rooted:
+        while at not in reachable:
             if at in above:
                 raise SuiteError(
                     f"{path}:{line}: the heads form a cycle: from the word {token['form']!r}, head by "
@@ -237,7 +241,7 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
                 )
             above.add(at)
             at = heads[at]
-        rooted |= above
+        reachable |= above
 
 
 def _word_of(token: Token) -> Word:

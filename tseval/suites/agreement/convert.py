@@ -114,12 +114,12 @@ def _from_treebanks(
             for word in sentence.words:
                 if word.verb is not None:
                     forms.add(word)
-    kept = frequent_words(files, frequent) if frequent else None
+    kept_words = frequent_words(files, frequent) if frequent else None
     for file, name in named:
         for sentence in read_treebank(file):
             tally.n_sentences += 1
             for example in find_examples(sentence, name, shares, forms, tally.left_out):
-                yield example if kept is None else with_tags(example, sentence, kept)
+                yield example if kept_words is None else with_tags(example, sentence, kept_words)
 
 
 def _once(examples: Iterator[Example], tally: Tally) -> Iterator[Example]:

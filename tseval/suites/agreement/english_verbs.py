@@ -32,8 +32,8 @@ def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str
     elif lower in _SINGULARS:
         other, origin = _SINGULARS[lower], "table"
     else:
-        sure = (lower.isalpha() or "-" in lower) and base in {None, lower}
-        other, origin = add_s(lower) if sure else None, "rule"
+        is_certain = (lower.isalpha() or "-" in lower) and base in {None, lower}
+        other, origin = add_s(lower) if is_certain else None, "rule"
     return None if other is None else (with_capitals(other, form), origin)
 
 

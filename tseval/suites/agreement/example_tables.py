@@ -117,22 +117,22 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
 def _check_words(table: pa.Table, place: Place) -> None:
     """Check that each row's forms are at the stated positions of its sentence."""
     words = [sentence.split() for sentence in column_values(table, "sentence")]
-    for which in ("subj", "verb"):
-        if not {f"{which}_index", f"{which}_form"} <= set(table.column_names):
+    for prefix in ("subj", "verb"):
+        if not {f"{prefix}_index", f"{prefix}_form"} <= set(table.column_names):
             continue
-        columns = (column_values(table, f"{which}_{what}") for what in ("index", "form"))
+        columns = (column_values(table, f"{prefix}_{suffix}") for suffix in ("index", "form"))
         for row, (index, form) in enumerate(zip(*columns, strict=True)):
             if not 0 <= index < len(words[row]):
                 last = len(words[row]) - 1
                 raise SuiteError(
-                    f"{place(row)}: the column '{which}_index' has {index}, but the words of the sentence "
+                    f"{place(row)}: the column '{prefix}_index' has {index}, but the words of the sentence "
                     f"are numbered from 0 to {last}.\n  Write a number from 0 to {last}."
                 )
             if words[row][index] != form:
                 raise SuiteError(
-                    f"{place(row)}: the column '{which}_form' has {form!r}, but word {index} of the "
-                    f"sentence, counted from 0, is {words[row][index]!r}.\n  Correct '{which}_form' or "
-                    f"'{which}_index' in this row."
+                    f"{place(row)}: the column '{prefix}_form' has {form!r}, but word {index} of the "
+                    f"sentence, counted from 0, is {words[row][index]!r}.\n  Correct '{prefix}_form' or "
+                    f"'{prefix}_index' in this row."
                 )
     if (row := pc.index(table["verb_index"], 0).as_py()) >= 0:
         raise SuiteError(

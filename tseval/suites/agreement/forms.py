@@ -30,8 +30,8 @@ def _paradigm(word: Word, *changing: str) -> Paradigm | None:
     lemma = word.values.get(LEMMA)
     if lemma is None or changing[0] not in word.values:
         return None
-    apart = {*changing, *OWN, *NEVER_SHARED}
-    rest = tuple(sorted((name, value) for name, value in word.values.items() if name not in apart))
+    excluded = {*changing, *OWN, *NEVER_SHARED}
+    rest = tuple(sorted((name, value) for name, value in word.values.items() if name not in excluded))
     return lemma, word.values.get(UPOS, ""), rest
 
 
@@ -112,12 +112,14 @@ def other_forms(
     `before` is the lemma of the preceding word.
     """
     value_of_word, form = word.values[feature], word.values[FORM]
-    known = [(table.origin, table.of(word)) for table in tables]
-    values = {value for _, forms in known for value in forms} - {value_of_word}
+    origins_and_forms = [(table.origin, table.of(word)) for table in tables]
+    values = {value for _, forms in origins_and_forms for value in forms} - {value_of_word}
     by_form: dict[str, tuple[list[str], str]] = {}
     reason, changes = NO_FORM, any(before in table.elided for table in tables)
     for value in sorted(values if wanted is None else values & {wanted}):
-        origin, counted = next((origin, forms[value]) for origin, forms in known if value in forms)
+        origin, counted = next(
+            (origin, forms[value]) for origin, forms in origins_and_forms if value in forms
+        )
         best = max(counted.values())
         frequent = [candidate for candidate, times in counted.items() if times == best]
         other = frequent[0]
@@ -125,7 +127,7 @@ def other_forms(
             reason = SEVERAL
         elif other == lowered(form):
             reason = SAME
-        elif any(other in forms.get(value_of_word, ()) for _, forms in known) or any(
+        elif any(other in forms.get(value_of_word, ()) for _, forms in origins_and_forms) or any(
             table.may_be(word, other) for table in tables
         ):
             reason = AMBIGUOUS

@@ -74,8 +74,8 @@ def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:
     for position, word in enumerate(words):
         head = 0 if word.head == position else word.head + 1
         relation = RENAMED.get(word.relation, word.relation)
-        known = (word.form, word.lemma, word.pos, word.tag, word.features)
-        cells = [str(position + 1), *map(_cell, known), str(head), _cell(relation), "_"]
+        annotation = (word.form, word.lemma, word.pos, word.tag, word.features)
+        cells = [str(position + 1), *map(_cell, annotation), str(head), _cell(relation), "_"]
         lines.append("\t".join([*cells, "SpaceAfter=No" if word.glued else "_"]))
     return "\n".join(lines) + "\n\n"
 
@@ -95,8 +95,8 @@ class Parser:
 
     def __init__(self, pipeline: Any, version: str) -> None:
         self._pipeline = pipeline
-        about = pipeline.meta
-        self.name = f"{about['lang']}_{about['name']} {about['version']}, spaCy {version}"
+        meta = pipeline.meta
+        self.name = f"{meta['lang']}_{meta['name']} {meta['version']}, spaCy {version}"
 
     def parse(
         self, lines: Iterable[tuple[int, str]], tokenised: bool
@@ -190,8 +190,8 @@ class Text:
     @property
     def stem(self) -> str:
         """The file's name without endings."""
-        bare = self.name.removesuffix(".gz")
-        return bare.rpartition(".")[0] or bare
+        name = self.name.removesuffix(".gz")
+        return name.rpartition(".")[0] or name
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines that are not blank, with their numbers."""
@@ -210,11 +210,11 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
             f"{path}: a treebank is already split into words, so --untokenised is wrong here.\n  Leave "
             "--untokenised out."
         )
-    within, n_lines, n_glued = limits(), 0, 0
+    bounds, n_lines, n_glued = limits(), 0, 0
     for number, line in _lines(path):
-        if len(line) > within.sentence_chars:
+        if len(line) > bounds.sentence_chars:
             raise beyond("sentence_chars", f"{path}:{number}", "the line has too many characters")
-        if tokenised and len(line.split()) > within.sentence_words:
+        if tokenised and len(line.split()) > bounds.sentence_words:
             raise beyond("sentence_words", f"{path}:{number}", "the sentence has too many words")
         n_lines += 1
         n_glued += tokenised and _GLUED.search(line) is not None
@@ -291,17 +291,17 @@ def parse_text(
     finished lines and the number of all lines.
     """
     form = "one sentence a line" if text.tokenised else "running text"
-    about = [
+    comments = [
         f"generator = tseval {version('tseval')}",
         f"parser = {parser.name}",
         f"source = {text.name}, {form}, SHA-256 {text.sha256}",
     ]
     if output.exists():
-        _compare(output, about, _head(output))
+        _compare(output, comments, _head(output))
         _record(output).unlink(missing_ok=True)
         return None
     with _written(output), _partial(output) as file:
-        parsed = _take_up(output, about, file)
+        parsed = _take_up(output, comments, file)
         rest = islice(text.lines(), parsed.lines, None)
         while block := list(islice(rest, BLOCK_LINES)):
             content = "".join(_trees(block, text, parser, parsed)).encode()

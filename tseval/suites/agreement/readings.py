@@ -73,10 +73,13 @@ class Readings:
         for words in self.lists:
             counts = words.readings.get((form, upos), Counter[tuple[str, Reading]]())
             total = counts.total()
-            own = {reading: n for (its_lemma, reading), n in counts.items() if its_lemma == lemma}
-            for reading, n in own.items():
-                forgotten = any(more > n and _is_incomplete(reading, other) for other, more in own.items())
-                if not forgotten and not (total >= FREQUENT and n < RARE * total):
+            counts_of_lemma = {reading: n for (its_lemma, reading), n in counts.items() if its_lemma == lemma}
+            for reading, n in counts_of_lemma.items():
+                is_incomplete = any(
+                    other_n > n and _is_incomplete(reading, other)
+                    for other, other_n in counts_of_lemma.items()
+                )
+                if not is_incomplete and not (total >= FREQUENT and n < RARE * total):
                     yield dict(reading)
         listed = [row for table in self.tables for row in table.readings(lemma, upos)]
         yield from (features for its_form, features in listed if lowered(its_form) == form)

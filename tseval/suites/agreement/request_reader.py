@@ -126,10 +126,10 @@ class _Reader:
                     f"{place}: {name} is a part of Grew's language that tseval does not support.\n"
                     "  Write only nodes, edges, order, distances and comparisons of features."
                 )
-        next_one = re.match(r"[^\s;,{}\[\]]+|.", self.text[self.at :])
-        text_found = repr(next_one[0][:30]) if next_one else "the end"
+        token_match = re.match(r"[^\s;,{}\[\]]+|.", self.text[self.at :])
+        token = repr(token_match[0][:30]) if token_match else "the end"
         return SuiteError(
-            f"{place}: {text_found} is not allowed at this place of the request.\n  Write at this place "
+            f"{place}: {token} is not allowed at this place of the request.\n  Write at this place "
             f"{expected}."
         )
 
@@ -152,19 +152,19 @@ def _read_wanted_block(reader: _Reader, pattern: Block) -> Block | InCorpus:
         reader.need(re.compile(r"percent\b"), "percent")
         reader.need(re.compile(r"of\b"), "of { ... }")
         per = _read_block(reader)
-    same = list[tuple[str, str]]()
-    while reader.take("," if same else re.compile(r"same\b")):
+    same_features = list[tuple[str, str]]()
+    while reader.take("," if same_features else re.compile(r"same\b")):
         at = reader.position()
         node = reader.need(_NAME, "a node, such as V")[0]
         reader.need(".", ".feature")
-        same.append((node, _feature(reader)))
+        same_features.append((node, _feature(reader)))
         for nodes in (pattern.nodes, block.nodes, *([per.nodes] if per else [])):
             if node not in nodes:
                 raise SuiteError(
                     f"{at}: the node {node!r} must be in the pattern and in each block of corpus.\n"
                     f"  {suggest(node, nodes, 'Nodes')}"
                 )
-    return InCorpus(block, per, share, tuple(same))
+    return InCorpus(block, per, share, tuple(same_features))
 
 
 def _read_block(reader: _Reader, pattern: Block | None = None) -> Block:
@@ -259,7 +259,7 @@ def _read_distance(reader: _Reader, block: Block, signed: bool) -> None:
 def _read_edge_comparison(reader: _Reader, block: Block, edge: str) -> None:
     """Read the rest of `e.`: `label = nsubj|obj`, `1 = nsubj`, `label = f.label`, or `<>` for `=`."""
     part = reader.need(re.compile(r"label\b|1|2"), "label, 1 or 2")[0]
-    same = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="
+    is_equal = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="
 
     def label(words: Sequence[Word], at: int, part: str) -> str:
         relation = words[at].relation
@@ -270,16 +270,18 @@ def _read_edge_comparison(reader: _Reader, block: Block, edge: str) -> None:
     if match is not None and match[1] in block.named_edges:
         other, their = block.named_edges[match[1]][1], match[2]
         block.ask(
-            lambda words, a, b: (label(words, a, part) == label(words, b, their)) == same, dependent, other
+            lambda words, a, b: (label(words, a, part) == label(words, b, their)) == is_equal,
+            dependent,
+            other,
         )
         return
     if match is not None:
         reader.at = match.start()
         raise reader.wrong("a relation, or a named edge, such as f.label")
     accepts, labels = _read_values(reader, _relation)
-    if same and labels:
+    if is_equal and labels:
         block.values.append((RELATION, labels))
-    block.ask(lambda words, at: accepts(label(words, at, part)) == same, dependent)
+    block.ask(lambda words, at: accepts(label(words, at, part)) == is_equal, dependent)
 
 
 def _feature(reader: _Reader) -> str:
@@ -365,7 +367,7 @@ def _read_comparison(reader: _Reader, block: Block, node: str) -> None:
     """Read the rest of `node.`: `Feature = other.Feature`, `<>` for `=`, or a value."""
     name = _feature(reader)
     at = reader.at
-    same = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="
+    is_equal = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="
     match = reader.take(re.compile(rf'({_NAME.pattern})\s*\.\s*(?=[^\W\d"]|")'))
     if match is None:
         reader.at = at
@@ -374,10 +376,10 @@ def _read_comparison(reader: _Reader, block: Block, node: str) -> None:
     other, their = match[1], _feature(reader)
     block.needs |= {name, their}
     pair: tuple[NodeFeature, NodeFeature] = ((node, name), (other, their))
-    block.shared += [pair] if same else []
+    block.shared += [pair] if is_equal else []
 
     def compare(words: Sequence[Word], a: int, b: int) -> bool:
         left, right = words[a].values.get(name), words[b].values.get(their)
-        return left is not None and right is not None and (left == right) == same
+        return left is not None and right is not None and (left == right) == is_equal
 
     block.ask(compare, node, other)

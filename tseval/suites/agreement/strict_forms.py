@@ -93,7 +93,7 @@ def strict_forms(
             reason = problem or reason
             continue
         forms.setdefault(candidate.form, ([], candidate))[0].append(candidate.value)
-    found = [
+    wrong_forms = [
         OtherForm(
             "|".join(values),
             _with_capitals(form, place.word.values[FORM]),
@@ -103,15 +103,15 @@ def strict_forms(
         for form, (values, candidate) in forms.items()
         if form not in excluded
     ]
-    return found, None if found else reason
+    return wrong_forms, None if wrong_forms else reason
 
 
 def _with_capitals(form: str, model: str) -> str:
     """Return a form with the capitals of a word, including those inside it: *NATO-csapat, NATO-csapattal*."""
-    same = len(form) - len(affixes(lowered(model), form)[1])
-    if model.isupper() or not same or len(model) != len(lowered(model)):
+    n_same = len(form) - len(affixes(lowered(model), form)[1])
+    if model.isupper() or not n_same or len(model) != len(lowered(model)):
         return with_capitals(form, model)
-    return model[:same] + form[same:]
+    return model[:n_same] + form[n_same:]
 
 
 def _candidates(
@@ -123,13 +123,13 @@ def _candidates(
     for words in readings.lists:
         lemma = next((change.value for change in phenomenon.changes if change.feature == LEMMA), None)
         entry = (lemma or word.values.get(LEMMA, ""), word.values.get(UPOS, ""))
-        here = defaultdict(list)
+        candidates_of_list = defaultdict(list)
         for reading, forms in words.forms.get(entry, {}).items():
             value = _new_value(words, word, dict(reading), phenomenon.changes, place.controller)
             if value is not None:
-                here[value].append((reading, forms, words.origin))
-        for value, found in here.items():
-            by_value.setdefault(value, found)
+                candidates_of_list[value].append((reading, forms, words.origin))
+        for value, candidates in candidates_of_list.items():
+            by_value.setdefault(value, candidates)
     if len(phenomenon.changes) == 1 and phenomenon.feature != LEMMA:
         for table in readings.tables:
             for value, forms in table.of(word).items():
@@ -147,12 +147,12 @@ def _by_analogy(
     place: Place, phenomenon: Phenomenon, words: WordList
 ) -> Iterator[tuple[str, tuple[Reading, Counter[str], str]]]:
     """Yield forms inferred from other words, for readings that differ only in the changed features."""
-    upos, one = place.word.values.get(UPOS, ""), reading_of(place.word)
+    upos, reading = place.word.values.get(UPOS, ""), reading_of(place.word)
     form = lowered(place.word.values[FORM])
     names = frozenset(change.feature for change in phenomenon.changes)
-    for other in words.differing(upos, one, names) if phenomenon.feature != LEMMA else ():
+    for other in words.differing(upos, reading, names) if phenomenon.feature != LEMMA else ():
         value = _new_value(words, place.word, dict(other), phenomenon.changes, place.controller)
-        if value and (new := words.by_analogy(upos, one, other, form)) is not None:
+        if value and (new := words.by_analogy(upos, reading, other, form)) is not None:
             yield value, (other, Counter({new: 1}), ANALOGY)
 
 
@@ -161,7 +161,7 @@ def _new_value(
 ) -> str | None:
     """Return the new value if a reading differs from a word only in the changes; otherwise None."""
     entry, values = entry_of(word), dict(reading_of(word))
-    shown = []
+    new_values = []
     for change in changes:
         old, new = values.get(change.feature), other.get(change.feature)
         if change.feature == LEMMA:
@@ -171,28 +171,28 @@ def _new_value(
                 return None
         elif new is None or new == old or change.value not in {None, new}:
             return None
-        shown.append(new or f"no {change.feature}")
+        new_values.append(new or f"no {change.feature}")
     changed = {change.feature for change in changes}
     for name in {*values, *other} - changed:
         old, new = values.get(name), other.get(name)
-        theirs = None if controller is None else controller.values.get(name)
+        controller_value = None if controller is None else controller.values.get(name)
         # Hebrew past plurals have Gender=Fem,Masc, but singulars have the gender of the subject.
         of_both = old is not None and new is not None and name in AGREEING and compatible(old, new)
-        if old == new or (of_both and compatible(new, theirs)):
+        if old == new or (of_both and compatible(new, controller_value)):
             continue
         # A feature may be missing if words with that value (the new or the old one) never have it.
-        side, has = (values, old) if new is None else (other, new)
+        side, side_value = (values, old) if new is None else (other, new)
         without = other if side is values else values
-        lacks = any(
+        may_be_missing = any(
             change.feature in without
             and words.never_beside(entry, change.feature, without[change.feature], name)
             for change in changes
         )
-        if (old is not None and new is not None) or not lacks:
+        if (old is not None and new is not None) or not may_be_missing:
             return None
-        if side is other and theirs is not None and theirs != has:
+        if side is other and controller_value is not None and controller_value != side_value:
             return None
-    return ", ".join(shown)
+    return ", ".join(new_values)
 
 
 def _choose(
@@ -216,11 +216,11 @@ def _choose(
             if phenomenon.surroundings and _other_declension(readings.lists[0], place, other, reading):
                 reason = DECLENSION
                 continue
-            kept = _kept_ending(form, other) if phenomenon.keeps_ending else 0
-            if phenomenon.keeps_ending and kept < min(3, len(form) - 1, len(other) - 1):
+            n_kept = _kept_ending(form, other) if phenomenon.keeps_ending else 0
+            if phenomenon.keeps_ending and n_kept < min(3, len(form) - 1, len(other) - 1):
                 reason = ENDING
                 continue
-            scores[other, reading, origin] = kept, times
+            scores[other, reading, origin] = n_kept, times
     if not scores:
         return None, reason
     best = max(scores.values())
@@ -233,10 +233,10 @@ def _choose(
 
 def _kept_ending(form: str, other: str) -> int:
     """Count the letters of the common ending of two forms that begin alike: *zuen*, *zituen*."""
-    same = 0
-    while same < min(len(form), len(other)) and form[-1 - same] == other[-1 - same]:
-        same += 1
-    return same if form[:1] == other[:1] else 0
+    n_same = 0
+    while n_same < min(len(form), len(other)) and form[-1 - n_same] == other[-1 - n_same]:
+        n_same += 1
+    return n_same if form[:1] == other[:1] else 0
 
 
 def _sounds_right(place: Place, words: WordList, other: str, reading: Reading) -> bool:
@@ -247,12 +247,12 @@ def _sounds_right(place: Place, words: WordList, other: str, reading: Reading) -
         return False
     if place.next_onset == "" and not elided:
         return True
-    seen = words.before.get(other, Counter[str]())
+    onset_counts = words.before.get(other, Counter[str]())
     if not elided and not words.varies((lemma, upos), reading):
         return True
     if place.next_onset in EITHER:  # l'homme, but le héros
         return (other, place.words[place.at + 1].values.get(LEMMA, "")) in words.before_either
-    return bool(seen[place.next_onset])
+    return bool(onset_counts[place.next_onset])
 
 
 def _problem(place: Place, phenomenon: Phenomenon, readings: Readings, candidate: Candidate) -> str | None:
@@ -265,8 +265,8 @@ def _problem(place: Place, phenomenon: Phenomenon, readings: Readings, candidate
         if value in phenomenon.never or value in place.excluded:
             return place.excluded.get(value, ALONE)
     if candidate.origin == words.origin and candidate.times == 1 and phenomenon.feature != LEMMA:
-        upos, one = word.values.get(UPOS, ""), reading_of(word)
-        if words.lemmas_that_change(upos, one, candidate.reading, form, other) < 2:
+        upos, reading = word.values.get(UPOS, ""), reading_of(word)
+        if words.lemmas_that_change(upos, reading, candidate.reading, form, other) < 2:
             return UNLIKELY
     if problem := _next_to_the_word_before(place, words, candidate):
         return problem
@@ -307,8 +307,8 @@ def _other_declension(words: WordList, place: Place, other: str, reading: Readin
     total = sum(by_determiner.values(), Counter[str]())
     if not words.has_declensions() or not total or total.most_common(1)[0][1] > 0.9 * total.total():
         return False
-    seen = by_determiner.get(determiner_of(place.words, place.at), Counter[str]())
-    return seen[other[-1]] < 0.5 * max(seen.total(), 1)
+    ending_counts = by_determiner.get(determiner_of(place.words, place.at), Counter[str]())
+    return ending_counts[other[-1]] < 0.5 * max(ending_counts.total(), 1)
 
 
 def _possible(
@@ -340,12 +340,12 @@ def _right_reading(
             reading.get(feature) is None or value in reading[feature].split(",") for reading in possible
         )
         return AMBIGUOUS if right else None
-    theirs = readings.of_word(place.controller, phenomenon.controller_free)
+    controller_readings = readings.of_word(place.controller, phenomenon.controller_free)
     for reading in possible:
-        if any(may_agree(reading, feature, other, phenomenon.controller[1]) for other in theirs):
+        if any(may_agree(reading, feature, other, phenomenon.controller[1]) for other in controller_readings):
             return (
                 AMBIGUOUS
-                if may_agree(reading, feature, theirs[0], phenomenon.controller[1])
+                if may_agree(reading, feature, controller_readings[0], phenomenon.controller[1])
                 else BOTH_READINGS
             )
     return None

@@ -66,9 +66,9 @@ def summarise(table: pa.Table, tally: Tally) -> str:
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
     counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
     attractors = column_values(table, "n_attractors")
-    known = "n_intervening" in table.column_names
-    intervening = column_values(table, "n_intervening") if known else ["examples"] * len(attractors)
-    heading = "Intervening nouns" if known else ""
+    has_intervening = "n_intervening" in table.column_names
+    intervening = column_values(table, "n_intervening") if has_intervening else ["examples"] * len(attractors)
+    heading = "Intervening nouns" if has_intervening else ""
     return counts_and_reasons(
         counts, zip(intervening, attractors, strict=True), tally.left_out, heading, "right"
     )

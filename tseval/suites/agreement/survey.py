@@ -55,16 +55,16 @@ class Survey:
         if all(problems):
             return problems[0]
         for change in phenomenon.changes:
-            known = self.values.get(change.feature, set())
-            if change.value is not None and change.feature != LEMMA and change.value not in known:
-                return _no_value(change.feature, [change.value], known, "the change")
+            values = self.values.get(change.feature, set())
+            if change.value is not None and change.feature != LEMMA and change.value not in values:
+                return _no_value(change.feature, [change.value], values, "the change")
         return None
 
     def _lacking(self, conditions: Sequence[tuple[str, frozenset[str]]]) -> str | None:
         for name, wanted in conditions:
-            known = self.values.get(name, set())
-            if name not in _MANY and not wanted & known:
-                return _no_value(name, sorted(wanted), known, "the request")
+            values = self.values.get(name, set())
+            if name not in _MANY and not wanted & values:
+                return _no_value(name, sorted(wanted), values, "the request")
         return None
 
 

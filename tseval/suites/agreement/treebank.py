@@ -97,8 +97,8 @@ NO_OPPOSITE = "no sure form in the other number"
 
 def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
     """Return the most frequent form that differs from a verb only in number; None if there is none."""
-    seen = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
-    others = seen.get(PLURAL if word.verb == SINGULAR else SINGULAR)
+    forms_by_number = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
+    others = forms_by_number.get(PLURAL if word.verb == SINGULAR else SINGULAR)
     form = min(others, key=lambda candidate: (-others[candidate], candidate)) if others else None
     return None if form in {None, word.form.lower()} else (with_capitals(str(form), word.form), "attested")
 

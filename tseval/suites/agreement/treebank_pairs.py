@@ -136,8 +136,8 @@ def _treebanks(files: Sequence[Path], strict: bool) -> list[list[Path]]:
     """
     by_name: dict[str, list[Path]] = defaultdict(list)
     for path in files:
-        name, known, _ = path.name.partition("-ud-")
-        by_name[name if known and strict else ""].append(path)
+        name, separator, _ = path.name.partition("-ud-")
+        by_name[name if separator and strict else ""].append(path)
     return [*by_name.values()]
 
 
@@ -166,16 +166,20 @@ def list_phenomena(
     problems: dict[str, str] = {}
     for treebank in _treebanks(files, strict):
         survey = read_survey(treebank, all_phenomena, strict)
-        lacks = {one.name: survey.lacks(one) for one in all_phenomena}
-        problems |= {name: problem for name, problem in lacks.items() if problem}
-        possible = [one for one in all_phenomena if not lacks[one.name]]
-        found = _find(treebank, [_wanted(one, survey, (), (), strict) for one in possible])
-        for one, its_pairs in zip(possible, found, strict=True):
-            parts[one.name].append(its_pairs)
+        survey_problems = {phenomenon.name: survey.lacks(phenomenon) for phenomenon in all_phenomena}
+        problems |= {name: problem for name, problem in survey_problems.items() if problem}
+        possible = [phenomenon for phenomenon in all_phenomena if not survey_problems[phenomenon.name]]
+        results = _find(treebank, [_wanted(phenomenon, survey, (), (), strict) for phenomenon in possible])
+        for phenomenon, its_pairs in zip(possible, results, strict=True):
+            parts[phenomenon.name].append(its_pairs)
     pairs = {name: _united(its_parts) for name, its_parts in parts.items()}
     return [
-        (one, pairs.get(one.name), _why_not_more(pairs.get(one.name), problems.get(one.name)))
-        for one in all_phenomena
+        (
+            phenomenon,
+            pairs.get(phenomenon.name),
+            _why_not_more(pairs.get(phenomenon.name), problems.get(phenomenon.name)),
+        )
+        for phenomenon in all_phenomena
     ]
 
 
@@ -195,17 +199,17 @@ def _wanted(
     if survey.words is not None:
         lemmas = survey.words.lemmas(feature)
         listed = [read_unimorph(path, feature, lemmas) for path in tables]
-        more = []
+        other_lists = []
         for path in treebanks:
-            more.append(WordList(bare_name(path)))
+            other_lists.append(WordList(bare_name(path)))
             for tree in read_trees(path):
-                more[-1].add(tree)
-        return _Wanted(phenomenon, readings=Readings([survey.words, *more], listed))
-    seen = survey.seen[feature]
-    sources: list[SeenForms | ListedForms] = [seen]
+                other_lists[-1].add(tree)
+        return _Wanted(phenomenon, readings=Readings([survey.words, *other_lists], listed))
+    seen_forms = survey.seen[feature]
+    sources: list[SeenForms | ListedForms] = [seen_forms]
     for path in (*forms, *unimorph):
         if path in tables:
-            sources.append(read_unimorph(path, feature, seen.lemmas()))
+            sources.append(read_unimorph(path, feature, seen_forms.lemmas()))
             continue
         attested = SeenForms(bare_name(path), feature)
         for word in (word for tree in read_trees(path) for word in tree.words):
@@ -237,20 +241,22 @@ def _find(files: Sequence[Path], all_wanted: Sequence[_Wanted]) -> list[Treebank
 def _governed(wanted: _Wanted) -> list[dict[str, Any]]:
     """Leave out pairs that may be right: German *in* governs the dative and the accusative."""
     strict = wanted.readings is not None
-    seen = wanted.governed if strict else {(row["controller.entry"], row["value"]) for row in wanted.rows}
+    governed_values = (
+        wanted.governed if strict else {(row["controller.entry"], row["value"]) for row in wanted.rows}
+    )
     times = Counter[str | None]()
     for (lemma, _), n in wanted.governed.items():
         times[lemma] += n
-    sure = []
+    certain_rows = []
     for row in wanted.rows:
         lemma, values = row["controller.entry"], [*row["other_value"].split("|"), *row.pop(MAY_BE, ())]
-        if any((lemma, value) in seen for value in values):
+        if any((lemma, value) in governed_values for value in values):
             wanted.left_out[BOTH] += 1
         elif strict and times[lemma] < wanted.phenomenon.least:
             wanted.left_out[RARE_GOVERNOR] += 1
         else:
-            sure.append(row)
-    return sure
+            certain_rows.append(row)
+    return certain_rows
 
 
 def _pairs_of(tree: Tree, source: str, wanted: _Wanted) -> Iterator[dict[str, Any]]:

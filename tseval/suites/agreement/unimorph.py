@@ -80,9 +80,9 @@ class ListedForms:
     def may_be(self, word: Word, form: str) -> bool:
         """Check whether a form is listed with the word's value, in any mood."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
-        value_here = word.values.get(self.feature)
+        word_value = word.values.get(self.feature)
         return "Mood" in word.values and any(
-            other.lower() == form and features.get(self.feature) == value_here and "Mood" in features
+            other.lower() == form and features.get(self.feature) == word_value and "Mood" in features
             for other, features in rows
         )
 

@@ -33,16 +33,16 @@ def affixes(form: str, other: str) -> tuple[str, str]:
     >>> affixes("geldi", "geldiler"), affixes("gitti", "gidiyorlardı")
     (('', 'ler'), ('tti', 'diyorlardı'))
     """
-    same = 0
-    while same < min(len(form), len(other)) and form[same] == other[same]:
-        same += 1
-    return form[same:], other[same:]
+    n_same = 0
+    while n_same < min(len(form), len(other)) and form[n_same] == other[n_same]:
+        n_same += 1
+    return form[n_same:], other[n_same:]
 
 
 def reading_of(word: Word) -> Reading:
     """Return the features of a word without those about its spelling."""
-    apart = {*OWN, *NEVER_SHARED}
-    return tuple(sorted((name, value) for name, value in word.values.items() if name not in apart))
+    excluded = {*OWN, *NEVER_SHARED}
+    return tuple(sorted((name, value) for name, value in word.values.items() if name not in excluded))
 
 
 def entry_of(word: Word) -> Entry:
@@ -163,20 +163,20 @@ class WordList:
             return True
         if other not in CLASSES:
             return False
-        own = [
+        occurrences = [
             (forms.total(), any(its_name == other for its_name, _ in reading))
             for reading, forms in self.forms.get(entry, {}).items()
             if (name, value) in reading
         ]
-        total, beside = sum(n for n, _ in own), sum(n for n, has in own if has)
+        total, beside = sum(n for n, _ in occurrences), sum(n for n, has_other in occurrences if has_other)
         return total >= ALIKE and beside <= STRAY * total
 
     def varies(self, entry: Entry, reading: Reading) -> bool:
         """Check whether a word has several forms of one reading, and the next sound decides between them."""
-        seen = self.forms.get(entry, {}).get(reading, Counter[str]())
-        onsets = [self.before.get(form, Counter[str]()).keys() - {""} for form in seen]
-        return len(seen) > 1 and (
-            any(map(is_elided, seen)) or any(a and b and not a & b for a in onsets for b in onsets)
+        form_counts = self.forms.get(entry, {}).get(reading, Counter[str]())
+        onsets = [self.before.get(form, Counter[str]()).keys() - {""} for form in form_counts]
+        return len(form_counts) > 1 and (
+            any(map(is_elided, form_counts)) or any(a and b and not a & b for a in onsets for b in onsets)
         )
 
     def lemmas_that_change(self, upos: str, one: Reading, other: Reading, form: str, new: str) -> int:
@@ -216,10 +216,10 @@ class WordList:
             changes = Counter[tuple[str, str]]()
             for lemma in self._lemmas(upos, one) & self._lemmas(upos, other):
                 forms = self.forms[lemma, upos]
-                ends = [seen for seen in forms[one] if seen.endswith(ending)]
-                changes.update({affixes(seen, new) for seen in ends for new in forms[other]})
-            alike = len(changes) == 1 and changes.total() >= ALIKE
-            self._analogies[key] = next(iter(changes)) if alike else None
+                ends = [form for form in forms[one] if form.endswith(ending)]
+                changes.update({affixes(form, new) for form in ends for new in forms[other]})
+            is_regular = len(changes) == 1 and changes.total() >= ALIKE
+            self._analogies[key] = next(iter(changes)) if is_regular else None
         return self._analogies[key]
 
     def _lemmas(self, upos: str, reading: Reading) -> set[str]:
@@ -248,10 +248,10 @@ class WordList:
         first = self.classes.get((upos, one, ending), {})
         n_same = n_both = 0
         for lemma, forms in first.items():
-            seen = self.forms[lemma, upos].get(other)
-            if seen:
+            other_forms = self.forms[lemma, upos].get(other)
+            if other_forms:
                 n_both += 1
-                n_same += bool(forms & seen.keys())
+                n_same += bool(forms & other_forms.keys())
         return n_same / n_both if n_both else 0.0
 
 
