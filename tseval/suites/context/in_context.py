@@ -317,19 +317,19 @@ def _case_in_context(
     numbers: list[int] = []
     offsets: dict[str, int] = {}
     for row, beginning in enumerate(_beginnings(case)):
-        own, avoid = choices[row], avoided.get(row, ())
+        candidates, avoid = choices[row], avoided.get(row, ())
         if avoid:
-            own = [number for number in own if number not in avoid]
-        if len(own) < each:
+            candidates = [number for number in candidates if number not in avoid]
+        if len(candidates) < each:
             sentence = case.sentences[case.labels[0]][row].as_py()
             raise contains_item(contexts.source, case.name, case.index[row].as_py() or 0, str(sentence))
-        if len(own) == each:
-            numbers += own
+        if len(candidates) == each:
+            numbers += candidates
             continue
         if beginning not in offsets:
             offsets[beginning] = _number_of(f"{contexts.seed} {beginning}")
         start = offsets[beginning]
-        numbers += [own[(start + i) % len(own)] for i in range(each)]
+        numbers += [candidates[(start + i) % len(candidates)] for i in range(each)]
     rows = pa.array(np.repeat(np.arange(case.n_items), each), pa.int64())
     names: Any = pa.array([str(number) for number in numbers], pa.string())
     columns: dict[str, Any] = {

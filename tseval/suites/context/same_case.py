@@ -50,15 +50,15 @@ def touched_parts(case: Case, random: Random, times: int) -> tuple[NDArray[np.in
             if entries:
                 raise _all_share(case, factors[0], entries[0])
             continue
-        n_here = min(len(entries), times * (len(factors) + 1))
-        can_be_finer |= n_here < len(entries)
+        n_new_parts = min(len(entries), times * (len(factors) + 1))
+        can_be_finer |= n_new_parts < len(entries)
         random.shuffle(entries)
-        bits = {entry: 1 << (n_parts + place % n_here) for place, entry in enumerate(entries)}
+        bits = {entry: 1 << (n_parts + place % n_new_parts) for place, entry in enumerate(entries)}
         for column in columns:
             of_entries = [bits.get(str(entry), 0) for entry in column.dictionary.to_pylist()]
             indices = column.indices.fill_null(len(of_entries)).to_numpy()
             touched |= np.array([*of_entries, 0], dtype=object)[indices]
-        n_parts += n_here
+        n_parts += n_new_parts
     if (
         touched == 0
     ).any():  # an item without entries shares nothing with others, and must only differ from itself
@@ -78,7 +78,7 @@ def _grouped_factors(case: Case) -> list[list[str]]:
         joined = [group for group in groups if group[1] & entries]
         groups = [group for group in groups if not group[1] & entries]
         names = [*(member for members, _ in joined for member in members), name]
-        groups.append((names, entries.union(*(known for _, known in joined))))
+        groups.append((names, entries.union(*(group_entries for _, group_entries in joined))))
     return [names for names, _ in groups]
 
 

@@ -62,10 +62,10 @@ def sources_of(suite: Suite, label: str | None, named: str) -> list[Source]:
             f"--context {named}: no sentence of the suite {suite.name} is better than another one.\n"
             f"  Name a label of its sentences, such as {named}#{suite.cases[0].labels[0]}."
         )
-    known = dict.fromkeys(name for case in suite.cases for name in case.labels)
+    all_labels = dict.fromkeys(name for case in suite.cases for name in case.labels)
     raise SuiteError(
         f"--context {named}: the suite {suite.name} has no sentences with the label {label!r}.\n"
-        f"  {suggest(label, known, 'Labels')}"
+        f"  {suggest(label, all_labels, 'Labels')}"
     )
 
 
@@ -96,10 +96,10 @@ def draw_text(
         random: The stream of the draw. Only `random()` is called, because Python guarantees its values.
     """
     sentences: list[str] = []
-    left = n_words
+    n_remaining = n_words
     drawn: set[tuple[int, int]] = set()
     n_items = sum(len(rows) for _, rows in choices)
-    while left > 0:
+    while n_remaining > 0:
         at = int(random.random() * len(choices))
         source, rows = choices[at]
         row = int(random.random() * len(rows))
@@ -109,9 +109,11 @@ def draw_text(
             continue
         drawn.add((at, row))
         text = source.sentence(int(rows[row]), random)
-        n_here = len(text.split())
-        sentences.append(text if n_here <= left else " ".join(text.replace(BOUNDARY, " ").split()[-left:]))
-        left -= n_here
+        length = len(text.split())
+        sentences.append(
+            text if length <= n_remaining else " ".join(text.replace(BOUNDARY, " ").split()[-n_remaining:])
+        )
+        n_remaining -= length
     return tuple(reversed(sentences))
 
 
