@@ -123,10 +123,12 @@ def _right(
     strange = [place for answer, place, texts in both if answer not in texts]
     if not strange:
         return [texts.index(answer) for answer, _, texts in both]
-    for from_one in (0, 1):
-        numbers = [int(answer) - from_one if answer.isdecimal() else -1 for answer in answers]
-        within = all(0 <= number < len(texts) for number, (*_, texts) in zip(numbers, both, strict=True))
-        if within and (from_one or min(numbers) == 0):
+    for first_number in (0, 1):
+        numbers = [int(answer) - first_number if answer.isdecimal() else -1 for answer in answers]
+        are_in_range = all(
+            0 <= number < len(texts) for number, (*_, texts) in zip(numbers, both, strict=True)
+        )
+        if are_in_range and (first_number or min(numbers) == 0):
             return numbers
     raise SuiteError(
         f"{strange[0]}: the answer in the column {column!r} is neither one of the candidates nor its "

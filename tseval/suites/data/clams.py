@@ -50,15 +50,15 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
     for file in files:
         case = bare_name(file).removesuffix(".txt")
         stem, _, animacy = case.rpartition("_")
-        known, features = CONSTRUCTIONS.get(case), {}
-        if known is None and animacy in ANIMACY:
-            known, features = CONSTRUCTIONS.get(stem), {"animacy": ANIMACY[animacy]}
-        if known is None:
+        description, features = CONSTRUCTIONS.get(case), {}
+        if description is None and animacy in ANIMACY:
+            description, features = CONSTRUCTIONS.get(stem), {"animacy": ANIMACY[animacy]}
+        if description is None:
             raise SuiteError(
                 f"{file}: tseval reads this .txt file as CLAMS, but CLAMS has no construction {case!r}.\n"
                 "  If the file is a table of pairs, rename it to .tsv, .csv or .jsonl."
             )
-        construction, phenomenon, dependency = known
+        construction, phenomenon, dependency = description
         pairs = list(_pairs(file, (case, construction, phenomenon, dependency), features))
         # Several items may share a grammatical sentence. The files do not say which words items share.
         shares = len({pair.entries["sentence"] for pair in pairs}) < len(pairs)

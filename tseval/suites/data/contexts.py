@@ -42,13 +42,13 @@ def read_contexts(reading: TableReading) -> tuple[Case, ...]:
 def _crossed(reading: TableReading) -> Iterator[DataItem]:
     # An item has two questions. BabyLM's files repeat each item with exchanged halves: both get one number.
     numbers: dict[frozenset[str], str] = {}
-    given = roles_given(reading.options)
-    columns = {name: given.get(name, name) for name in CONTEXT_COLUMNS}
+    column_by_role = roles_given(reading.options)
+    columns = {name: column_by_role.get(name, name) for name in CONTEXT_COLUMNS}
     for path, stem in reading.files.items():
-        known = (*columns.values(), *CONTEXT_FEATURES, "Domain")
-        for place, record in read_records(path, known, reading.options):
+        used_columns = (*columns.values(), *CONTEXT_FEATURES, "Domain")
+        for place, record in read_records(path, used_columns, reading.options):
             texts = {name: text_of(place, record, column) for name, column in columns.items()}
-            reading.unused[str(path)] = [name for name in record if name not in known]
+            reading.unused[str(path)] = [name for name in record if name not in used_columns]
             for name, text in texts.items():
                 if SEVERAL_WORDS.search(text):
                     raise SuiteError(

@@ -28,9 +28,10 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
     """Return a function that makes the question of a case; region 2 is the continuation of region 1."""
 
     def ask(entries: Sequence[DataItem]) -> Question:
-        if whole := [entry for entry in entries if not entry.regions]:
+        if without_prefix := [entry for entry in entries if not entry.regions]:
             raise SuiteError(
-                f"{whole[0].place}: this item has no prefix, but other items of the folder have one.\n"
+                f"{without_prefix[0].place}: this item has no prefix, but other items of the folder have "
+                "one.\n"
                 "  Add a prefix to each item, or give each file separately: --suite FILE1 --suite FILE2."
             )
         return Regions(predictions, region_lengths(entries))

@@ -33,12 +33,12 @@ def differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
     """Return which words differ: by position for equal lengths, else the words between shared ends."""
     shortest = min(map(len, sentences))
     if len(sentences) == 2 and len(sentences[0]) == len(sentences[1]):
-        apart = [word != other_word for word, other_word in zip(*sentences, strict=True)]
-        return [apart, apart]
-    alike = [len({words[place] for words in sentences}) == 1 for place in range(shortest)]
+        differences = [word != other_word for word, other_word in zip(*sentences, strict=True)]
+        return [differences, differences]
+    equalities = [len({words[place] for words in sentences}) == 1 for place in range(shortest)]
     if all(len(words) == shortest for words in sentences):
-        return [[not same for same in alike] for _ in sentences]
-    before = next((place for place, same in enumerate(alike) if not same), shortest)
+        return [[not is_equal for is_equal in equalities] for _ in sentences]
+    before = next((place for place, is_equal in enumerate(equalities) if not is_equal), shortest)
     after = next((n for n in range(shortest - before) if len({words[-1 - n] for words in sentences}) > 1),
                  shortest - before)  # fmt: skip
     return [[before <= place < len(words) - after for place in range(len(words))] for words in sentences]
@@ -52,9 +52,9 @@ def critical_words(sentences: Sequence[str]) -> str | None:
     """
     split = [text.split() for text in sentences]
     parts = set()
-    for words, apart in zip(split, differing(split), strict=True):
+    for words, differences in zip(split, differing(split), strict=True):
         differing_words = [
-            word.strip(_MARKS) or word for word, differs in zip(words, apart, strict=True) if differs
+            word.strip(_MARKS) or word for word, differs in zip(words, differences, strict=True) if differs
         ]
         parts.add(" ".join(differing_words).casefold() or NOTHING)
     return "/".join(sorted(parts)) if len(parts) > 1 else None

@@ -105,11 +105,11 @@ def ask_design(entries: Sequence[DataItem], reading: TableReading) -> Question:
     crossed = "+" in reading.options.get("condition", "")
     predictions = [Prediction(text, text) for text in formulas]
     predictions = predictions or _effects(entries[0], region_numbers, reading.compared, crossed)
-    known: dict[str, list[int | str]] = {
+    region_ids: dict[str, list[int | str]] = {
         label: [*numbers, *numbers.values()] for label, numbers in region_numbers.items()
     }
     for prediction in predictions:
-        check_formula("--columns", prediction.formula, known)
+        check_formula("--columns", prediction.formula, region_ids)
     if not formula:
         formulas_text = "; ".join(prediction.formula for prediction in predictions)
         reading.notes.append(f"prediction: {formulas_text} (to change it: --columns 'predict=...')")
@@ -188,8 +188,8 @@ def _effects(
         for name in next(iter(region_numbers.values()))
         if all(name in numbers for numbers in region_numbers.values())
     ]
-    called_so = (name for known in _CRITICAL for name in shared if name.lower() == known)
-    critical, labels = compared or next(called_so, None), list(region_numbers)
+    matches = (name for critical_name in _CRITICAL for name in shared if name.lower() == critical_name)
+    critical, labels = compared or next(matches, None), list(region_numbers)
     if critical is None:
         last = shared[-1] if shared else "*"
         example = f"{labels[1]}.{last} > {labels[0]}.{last}"

@@ -220,15 +220,15 @@ def split_rows(rows: Sequence[TableRow], has_phenomenon: Sequence[bool]) -> list
 
 
 def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
-    for kind, mine, theirs in (
+    for kind, value, first_value in (
         ("case, construction, phenomenon and dependency", entry.row, first.row),
         ("labels", list(entry.sentences), list(first.sentences)),
         ("features", list(entry.features), list(first.features)),
     ):
-        if mine != theirs:
+        if value != first_value:
             raise SuiteError(
-                f"{entry.place}: the {kind} of this item are {mine!r}, but those of {first.place} are "
-                f"{theirs!r}.\n"
+                f"{entry.place}: the {kind} of this item are {value!r}, but those of {first.place} are "
+                f"{first_value!r}.\n"
                 f"  Give all items of the case {first.row[0]!r} the same {kind}."
             )
     if reserved := [name for name in entry.features if name in NOT_FEATURES or name.endswith(ENTRY)]:
@@ -255,7 +255,7 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     kinds = {type(value) for value in values}
     if kinds <= {str, type(None)}:  # a missing text becomes an empty text, as in a table
         return pa.array([value or "" for value in values], pa.string())
-    known = [value for value in values if value is not None]  # a number may be missing
+    present_values = [value for value in values if value is not None]  # a number may be missing
     kinds.discard(type(None))
     for entry, value in zip(entries, values, strict=True):
         if isinstance(value, int) and not fits(value):
@@ -267,10 +267,12 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if len(kinds) > 1:
         with_value = [entry for entry in entries if entry.features[feature] is not None]
-        other = next(entry for entry in with_value if type(entry.features[feature]) is not type(known[0]))
-        value_here, earlier = other.features[feature], known[0]
+        other = next(
+            entry for entry in with_value if type(entry.features[feature]) is not type(present_values[0])
+        )
+        other_value, earlier = other.features[feature], present_values[0]
         raise SuiteError(
-            f"{other.place}: the value of {feature!r} is {value_here!r} here, but "
+            f"{other.place}: the value of {feature!r} is {other_value!r} here, but "
             f"{earlier!r} at {with_value[0].place}: text and numbers are mixed.\n"
             f"  Write only text, or only numbers, in the column {feature!r}."
         )

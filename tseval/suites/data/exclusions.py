@@ -92,8 +92,8 @@ def leave_out(
         The name of the list (`known-errors` or its digest), its pairs of case and id, the remaining cases.
     """
     if exclude == KNOWN_ERRORS:
-        known = (case_ids for error in known_errors(data) for case_ids in error.items.items())
-        listed = {(name, str(item_id)) for name, ids in known for item_id in ids}
+        error_items = (case_ids for error in known_errors(data) for case_ids in error.items.items())
+        listed = {(name, str(item_id)) for name, ids in error_items for item_id in ids}
         if not listed:
             raise SuiteError(
                 f"tseval has no list of known errors for the suite {data.name!r}.\n"
@@ -112,13 +112,13 @@ def leave_out(
         case.take(np.flatnonzero(~_among(case, ids[case.name])).tolist()) if case.name in ids else case
         for case in cases
     ]
-    left = [case for case in others if case.n_items]
-    if not left:
+    remaining_cases = [case for case in others if case.n_items]
+    if not remaining_cases:
         raise SuiteError(
             f"--exclude removes all items of the suite {data.name!r}.\n"
             "  Delete lines from the list of items to exclude."
         )
-    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
+    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, remaining_cases
 
 
 def _among(case: Case, ids: Sequence[int | str]) -> NDArray[np.bool_]:
@@ -147,10 +147,10 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
     item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
     if case is None or item is None:
-        columns_there = ", ".join(map(repr, columns.names)) or "no columns"
+        column_names = ", ".join(map(repr, columns.names)) or "no columns"
         raise SuiteError(
             f"{columns.place}: tseval finds no items to exclude in this table, because its columns are "
-            f"{columns_there}.\n"
+            f"{column_names}.\n"
             "  Name two columns paradigm and pairID, or case and item."
         )
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]

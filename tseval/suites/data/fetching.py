@@ -53,28 +53,26 @@ def fetch_files(
     `progress` gets the number of finished files and the number of all files.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as made:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as temporary:
         # The inner folder has the name of the set, because a suite is named after its folder.
-        part = Path(made) / name
+        part = Path(temporary) / name
         part.mkdir()
         try:
             if progress:
                 progress(0, len(published.files) or published.n_cases)
-            files, get = _sources(published, Path(made) / "git")
-            for done, (file, place) in enumerate(files.items(), start=1):
+            files, get = _sources(published, Path(temporary) / "git")
+            for n_done, (file, place) in enumerate(files.items(), start=1):
                 get(place, part / file)
                 if progress:
-                    progress(done, len(files))
+                    progress(n_done, len(files))
         except _NoAnswerError as error:
-            otherwise = _by_other_means(published, folder)
-            raise SuiteError(
-                f"tseval cannot fetch {name}: {error}.\n  Try again later. {otherwise}"
-            ) from None
+            advice = _by_other_means(published, folder)
+            raise SuiteError(f"tseval cannot fetch {name}: {error}.\n  Try again later. {advice}") from None
         digest = digest_of(part, published.columns)
         if published.digest not in {None, digest}:
-            found_digest, expected = digest[:12], str(published.digest)[:12]
+            data_digest, expected = digest[:12], str(published.digest)[:12]
             raise SuiteError(
-                f"{name}: the data from {place} are not the published set. Their digest is {found_digest}, "
+                f"{name}: the data from {place} are not the published set. Their digest is {data_digest}, "
                 f"but the published digest is {expected}.\n"
                 "  tseval deleted the data. Try again later."
             )
@@ -91,10 +89,10 @@ def _by_other_means(published: Published, folder: Path) -> str:
         for name, place in published.files.items()
     ]
     inside = f"the content of {published.folder}" if published.folder else ""
-    what = [*filter(None, [inside, *files[:2]]), *([f"and {len(files) - 2} more"] if files[2:] else [])]
+    sources = [*filter(None, [inside, *files[:2]]), *([f"and {len(files) - 2} more"] if files[2:] else [])]
     at = f" of commit {published.source.id}" if published.source else ""
     digest = f"; its digest must be {published.digest[:12]}" if published.digest else ""
-    return f"Without a network, copy into {folder}\n  {', '.join(what)}{at}{digest}."
+    return f"Without a network, copy into {folder}\n  {', '.join(sources)}{at}{digest}."
 
 
 class _NoAnswerError(Exception):
@@ -125,7 +123,9 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
     git("fetch", "--depth=1", "--filter=blob:none", "origin", source.id)
     entries = git("ls-tree", "-rz", source.id).decode().split("\0")
     ids = {
-        place: about.split()[2] for about, tab, place in (entry.partition("\t") for entry in entries) if tab
+        place: description.split()[2]
+        for description, tab, place in (entry.partition("\t") for entry in entries)
+        if tab
     }
 
     def bring(places: Iterable[str]) -> None:

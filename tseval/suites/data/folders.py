@@ -68,8 +68,8 @@ def _why_not(file: Path) -> str | None:
     name = bare_name(file)
     if name.endswith(".gold"):
         return "it belongs to a .text"
-    if (about := _ABOUT.match(name)) and Path(name).suffix in {"", ".txt", ".json", ".md", ".rst"}:
-        return f"a {about[0].lower()}"
+    if (match := _ABOUT.match(name)) and Path(name).suffix in {"", ".txt", ".json", ".md", ".rst"}:
+        return f"a {match[0].lower()}"
     return None if name.endswith(DATA_ENDINGS) else "the ending is not one of a data file"
 
 
@@ -118,9 +118,9 @@ def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
 
     The shards of one table, as on the Hugging Face hub, share a name.
     """
-    whole = {file: file.with_name(_SHARD.sub("", _without_ending(file))) for file in files}
-    n_files = len({*whole.values()})
+    tables = {file: file.with_name(_SHARD.sub("", _without_ending(file))) for file in files}
+    n_files = len({*tables.values()})
     for names in ({file: set_name_of(file) for file in files}, {file: file.parent.name for file in files}):
         if len({*names.values()}) == n_files:
             return names
-    return {file: part_of.relative_to(folder).as_posix() for file, part_of in whole.items()}
+    return {file: table.relative_to(folder).as_posix() for file, table in tables.items()}

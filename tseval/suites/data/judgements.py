@@ -48,17 +48,17 @@ def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | 
     if any(sentence.label for sentence in sentences):
         judged = [_LABELS.get(sentence.label.lower()) for sentence in sentences]
         if None in judged or len({*judged}) == 1:
-            odd = sentences[judged.index(None)] if None in judged else sentences[0]
+            example = sentences[judged.index(None)] if None in judged else sentences[0]
             column = columns.of("label")
             if None not in judged:
                 raise SuiteError(
-                    f"{odd.place}: all rows have the value {odd.label!r} in the column {column!r}, so it "
-                    "does not separate grammatical from ungrammatical sentences.\n"
+                    f"{example.place}: all rows have the value {example.label!r} in the column {column!r}, "
+                    "so it does not separate grammatical from ungrammatical sentences.\n"
                     "  Name another column with judgements: --columns label=COLUMN."
                 )
             raise SuiteError(
-                f"{odd.place}: the column {column!r} has the value {odd.label!r}, and tseval does not know "
-                "whether this value means grammatical or ungrammatical.\n"
+                f"{example.place}: the column {column!r} has the value {example.label!r}, and tseval does "
+                "not know whether this value means grammatical or ungrammatical.\n"
                 "  Name the value of grammatical sentences: --columns better=VALUE. If the values are "
                 f"ratings, add --columns rating={column}."
             )

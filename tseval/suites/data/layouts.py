@@ -91,8 +91,8 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     ):
         better = dict.fromkeys(
             sentence.condition
-            for sentence, better_one in zip(sentences, is_better, strict=True)
-            if better_one and sentence.condition
+            for sentence, is_good in zip(sentences, is_better, strict=True)
+            if is_good and sentence.condition
         )
         if better:
             names = " and ".join(map(repr, better))
@@ -155,8 +155,8 @@ def _pairs(
         sentences = [sentence.unmarked() for sentence in sentences]
     for better, worse in _grouped(sentences, is_better):
         for pair in product(better, worse):
-            whole = "predict" in reading.options
-            yield _item(dict(zip(PAIR_LABELS, pair, strict=True)), worse[0].item, whole)
+            is_whole = "predict" in reading.options
+            yield _item(dict(zip(PAIR_LABELS, pair, strict=True)), worse[0].item, is_whole)
 
 
 def _grouped(
@@ -166,7 +166,7 @@ def _grouped(
     fault: SuiteError | None = None
     for by_condition in (True, False):
         groups: dict[tuple[object, ...], tuple[list[Sentence], list[Sentence]]] = {}
-        seen: dict[tuple[object, ...], str] = {}
+        places: dict[tuple[object, ...], str] = {}
         for sentence, better in zip(sentences, is_better, strict=True):
             levels = [
                 level
@@ -174,7 +174,7 @@ def _grouped(
                 if level.lower() not in GOOD_LABELS | BAD_LABELS
             ]
             group = sentence.row, sentence.item, tuple(levels) if by_condition else ()
-            first_place = seen.setdefault((*group, better, sentence.text), sentence.place)
+            first_place = places.setdefault((*group, better, sentence.text), sentence.place)
             if first_place != sentence.place:
                 raise SuiteError(
                     f"{sentence.place}: the item {sentence.item!r} has the same sentence twice, here and at "
@@ -273,15 +273,15 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
         and "predict" in reading.options
     ):
         conditions = _predicted(names, reading)
-        whole = {
+        complete_items = {
             key: item_sentences for key, item_sentences in items.items() if {*conditions} <= {*item_sentences}
         }
-        if whole and len(whole) < len(items):
+        if complete_items and len(complete_items) < len(items):
             reading.notes.append(
-                f"{counted(len(items) - len(whole), 'item')} left out, without a sentence under each "
-                f"condition of the prediction ({', '.join(conditions)})"
+                f"{counted(len(items) - len(complete_items), 'item')} left out, without a sentence under "
+                f"each condition of the prediction ({', '.join(conditions)})"
             )
-        items = whole or items
+        items = complete_items or items
     for (_, item), item_sentences in items.items():
         if lacking := [name for name in conditions if name not in item_sentences]:
             place = next(iter(item_sentences.values())).place

@@ -119,8 +119,11 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     if records:
         ignored = parts_of(roles_given(reading.options).get("ignore", ""), records[0][1])
         reading.unused[str(file)] = [*records[0][2].features.values(), *ignored]
-    same: dict[TableRow, TableRow] = {}
-    rows = [same.setdefault(row := table_row(record, stem, roles.rows), row) for _, record, roles in records]
+    distinct_rows: dict[TableRow, TableRow] = {}
+    rows = [
+        distinct_rows.setdefault(row := table_row(record, stem, roles.rows), row)
+        for _, record, roles in records
+    ]
     has_phenomenon = [
         bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records
     ]
@@ -208,12 +211,12 @@ def _with_roles(file: Path, options: Mapping[str, str]) -> Iterator[tuple[str, D
     columns = header_of(file, options)
     roles = _checked(columns)
     before = any(prefix for prefix, _ in roles.parts.values())
-    known = {tuple(columns.names): roles}
+    roles_by_names = {tuple(columns.names): roles}
     for at, record in read_records(file, roles.texts, options):
-        names_here = tuple(record)
-        if names_here not in known:
-            known[names_here] = _checked(find_columns(at, names_here, options, record), before)
-        yield at, record, known[names_here]
+        record_names = tuple(record)
+        if record_names not in roles_by_names:
+            roles_by_names[record_names] = _checked(find_columns(at, record_names, options, record), before)
+        yield at, record, roles_by_names[record_names]
 
 
 def _checked(columns: Header, before: bool = False) -> Roles:
@@ -232,6 +235,6 @@ def pairs_set(reading: TableReading) -> DataSet:
     """Read tables of pairs as a set. If the layout is known, it determines the title and source."""
     cases = read_table_of(pair_entries, reading)
     columns = header_of(next(iter(reading.files)), reading.options)
-    known = None if columns.says_pair else columns.known
+    layout = None if columns.says_pair else columns.known
     data = data_set(reading, cases)
-    return replace(data, title=known.title or data.title, source=known.source) if known else data
+    return replace(data, title=layout.title or data.title, source=layout.source) if layout else data

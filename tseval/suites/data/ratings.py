@@ -168,8 +168,8 @@ def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], in
     if cell is None or RATER in record:
         return record, 0
     values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
-    known: list[Json] = [value for value in values if str(value).strip().lower() not in NOT_AVAILABLE]
-    return {**record, ALL_RATINGS: known}, len(values) - len(known)
+    ratings: list[Json] = [value for value in values if str(value).strip().lower() not in NOT_AVAILABLE]
+    return {**record, ALL_RATINGS: ratings}, len(values) - len(ratings)
 
 
 def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -281,7 +281,7 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
 def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     """Combine the ratings of each sentence of a case; rows with a mean rating must be unique."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
-    again: list[Rated] = []
+    repetitions: list[Rated] = []
     unlike: list[Rated] = []
     for rated in group:
         first = by_sentence.setdefault(tuple(rated.item.sentences.values()), rated)
@@ -290,7 +290,7 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
         if first.single or rated.single:
             by_sentence[tuple(rated.item.sentences.values())] = _joined(first, rated)
         elif first.mean == rated.mean:
-            again.append(rated)
+            repetitions.append(rated)
         elif "contradictions" in reading.options:
             unlike.append(rated)
         else:
@@ -298,15 +298,15 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     if unlike:
         dropped = {tuple(rated.item.sentences.values()) for rated in unlike}
         n_rows = sum(tuple(rated.item.sentences.values()) in dropped for rated in group)
-        again = [rated for rated in again if tuple(rated.item.sentences.values()) not in dropped]
+        repetitions = [rated for rated in repetitions if tuple(rated.item.sentences.values()) not in dropped]
         by_sentence = {texts: rated for texts, rated in by_sentence.items() if texts not in dropped}
         reading.notes.append(
             f"tseval left out {counted(len(dropped), 'sentence')} with different ratings "
             f"({counted(n_rows, 'row')}; contradictions=drop)"
         )
-    if again:
+    if repetitions:
         reading.notes.append(
-            f"{counted(len(again), 'row')} with a sentence and a rating that repeat an earlier row: "
+            f"{counted(len(repetitions), 'row')} with a sentence and a rating that repeat an earlier row: "
             "counted once"
         )
     sentences = list(by_sentence.values())
@@ -338,22 +338,23 @@ def _contradiction(first: Rated, other: Rated) -> SuiteError:
 
 
 def _joined(first: Rated, other: Rated) -> Rated:
-    here, there = other.item, first.item
+    item, first_item = other.item, first.item
     if not first.single or not other.single:
         raise _contradiction(first, other)
-    if twice := first.single.keys() & other.single.keys():
+    if common_raters := first.single.keys() & other.single.keys():
         raise SuiteError(
-            f"{here.place}: the {RATER} {min(twice)!r} rates this sentence a second time. "
-            f"The first rating is at {there.place}.\n"
+            f"{item.place}: the {RATER} {min(common_raters)!r} rates this sentence a second time. "
+            f"The first rating is at {first_item.place}.\n"
             "  Remove one of the two rows."
         )
-    if here.entries != there.entries or here.row != there.row:
+    if item.entries != first_item.entries or item.row != first_item.row:
         raise SuiteError(
-            f"{here.place}: the sentence is the same as at {there.place}, but its item or case differs.\n"
+            f"{item.place}: the sentence is the same as at {first_item.place}, but its item or case "
+            "differs.\n"
             "  Write the same item and case in both rows, or correct one of the sentences."
         )
-    same = {name for name, value in there.features.items() if here.features.get(name) == value}
-    return replace(first, item=_with(there, same), single={**first.single, **other.single})
+    shared_names = {name for name, value in first_item.features.items() if item.features.get(name) == value}
+    return replace(first, item=_with(first_item, shared_names), single={**first.single, **other.single})
 
 
 def _with(item: DataItem, features: Collection[str]) -> DataItem:
@@ -363,8 +364,8 @@ def _with(item: DataItem, features: Collection[str]) -> DataItem:
 
 def _as_item(rated: Rated) -> DataItem:
     values = {RATING: rated.mean, RATING_SE: rated.se, N_RATINGS: rated.n}
-    known = {name: value for name, value in values.items() if value is not None}
-    return replace(rated.item, features={**known, **rated.item.features})
+    rating_features = {name: value for name, value in values.items() if value is not None}
+    return replace(rated.item, features={**rating_features, **rated.item.features})
 
 
 def _without_nan(features: pa.Table) -> pa.Table:

@@ -173,9 +173,9 @@ def _odd_words(cases: Sequence[Case]) -> Iterator[str]:
     columns = [case.sentences[label] for case in cases for label in case.labels]
     for pattern, explanation in _ODD.items():
         matches = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
-        if n_found := sum(map(len, matches)):
+        if n_matches := sum(map(len, matches)):
             first = quoted_text(str(next(column[0] for column in matches if len(column))), 60)
-            yield f"{explanation}, in {counted(n_found, 'sentence')} such as {first}"
+            yield f"{explanation}, in {counted(n_matches, 'sentence')} such as {first}"
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
@@ -188,9 +188,9 @@ def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
             f"{path}: the files of this folder need different ways of scoring: {scores}.\n"
             "  Give each file separately: --suite FILE1 --suite FILE2."
         )
-    if twice := [case for case, times in Counter(case.name for case in cases).items() if times > 1]:
+    if repeated := [case for case, times in Counter(case.name for case in cases).items() if times > 1]:
         raise SuiteError(
-            f"{path}: two files of this folder have a case with the name {twice[0]!r}.\n"
+            f"{path}: two files of this folder have a case with the name {repeated[0]!r}.\n"
             "  Rename one of the cases, or give each file separately: --suite FILE1 --suite FILE2."
         )
     notes = tuple(note for part in parts for note in part.notes)
@@ -212,10 +212,12 @@ def _refuse_unknown(file: Path, options: Mapping[str, str]) -> None:
 def what_was_read(suite: Suite) -> str:
     """Return one line on the files of a data set: what was read, what was not read and why, and all notes."""
     read: list[str] = []
-    left: list[str] = []
-    for name, what in (suite.files or {}).items():
-        (left if what.startswith(NOT_READ) else read).append(f"{name} ({what.removeprefix(NOT_READ)})")
-    not_read = [f"not read: {_some(left)}"] if left else []
+    skipped: list[str] = []
+    for name, content in (suite.files or {}).items():
+        (skipped if content.startswith(NOT_READ) else read).append(
+            f"{name} ({content.removeprefix(NOT_READ)})"
+        )
+    not_read = [f"not read: {_some(skipped)}"] if skipped else []
     sentences = [f"{suite.name}: read {_some(read)}", *not_read, *suite.notes]
     pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
     if equal := sum(len(pc.indices_nonzero(pc.equal(pair["good"], pair["bad"]))) for pair in pairs):

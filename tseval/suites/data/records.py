@@ -77,16 +77,16 @@ def _first_chosen(
     column, values = chosen_rows(options)
     if column is None or column not in names:  # `find_columns` reports a missing column later
         return next(iter(records), {})
-    there: dict[str, None] = {}
+    other_values: dict[str, None] = {}
     for record in records:
         value = text_in(record.get(column)).strip()
         if value in values:
             return record
-        there[value] = None
-    if there:
+        other_values[value] = None
+    if other_values:
         raise SuiteError(
             f"{place}: no row has {' or '.join(map(repr, sorted(values)))} in {column!r} "
-            f"(--columns where={options['where']}).\n  {suggest(min(values), there, 'Values')}"
+            f"(--columns where={options['where']}).\n  {suggest(min(values), other_values, 'Values')}"
         )
     return {}
 
@@ -215,8 +215,8 @@ def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]
 def _listed(path: Path, encoding: str) -> list[Json] | None:
     """Return the records of a `.json` file: a list, the only list of an object, or JSON lines; else None."""
     text = read_text(path, encoding).strip()
-    first, _, more = text.partition("\n")
-    if first.startswith("{") and first.rstrip().endswith("}") and more.lstrip().startswith("{"):
+    first, _, rest = text.partition("\n")
+    if first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{"):
         return [record for _, record in read_jsonl(path, encoding)]
     content = parse_data(text, str(path))
     if isinstance(content, dict) and not {"items", "predictions", "meta"} & content.keys():

@@ -184,17 +184,18 @@ def read_columns(text: str) -> dict[str, str]:
 
 def check_columns(columns: Mapping[str, str]) -> None:
     """Refuse unknown roles, and one column for both sentences."""
-    known = (*ROLES, *ALIASES, *SETTINGS)
+    role_names = (*ROLES, *ALIASES, *SETTINGS)
     for role in columns:
-        if role not in known:
+        if role not in role_names:
             raise SuiteError(
                 f"--columns: {role!r} is neither a role nor a setting.\n"
-                f"  {suggest(role, known, 'Roles and settings')}"
+                f"  {suggest(role, role_names, 'Roles and settings')}"
             )
-    given = roles_given(columns)
-    if given.get("good") is not None and given.get("good") == given.get("bad"):
+    column_by_role = roles_given(columns)
+    if column_by_role.get("good") is not None and column_by_role.get("good") == column_by_role.get("bad"):
         raise SuiteError(
-            f"--columns: the column {given['good']!r} cannot have both the good and the bad sentences.\n"
+            f"--columns: the column {column_by_role['good']!r} cannot have both the good and the bad "
+            "sentences.\n"
             f"  Name two different columns: {USAGE}"
         )
 
@@ -324,8 +325,8 @@ class Header:
     def of_items(self) -> set[str]:
         """Return the columns whose cells stay texts if rows are parts of items."""
         roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
-        known = set[str]().union(*(rank for role in roles for rank in _spelt(role)))
-        known_columns = (name for name in self.names if _words(name) in known)
+        spellings = set[str]().union(*(rank for role in roles for rank in _spelt(role)))
+        known_columns = (name for name in self.names if _words(name) in spellings)
         given_columns = (part for name in self.given.values() for part in parts_of(name, self.names))
         return {*known_columns, *ROW_NAMES, *given_columns}
 
@@ -337,14 +338,14 @@ class Header:
         """
         lang, cluster = self.given.get("lang"), self.given.get("cluster")
         rows = self.rows(spelt)
-        apart = {*rows.values(), *ROW_NAMES} - {cluster}
-        apart |= {part for name in used for part in parts_of(name, self.names)}
+        excluded = {*rows.values(), *ROW_NAMES} - {cluster}
+        excluded |= {part for name in used for part in parts_of(name, self.names)}
         ignored = {*parts_of(self.given.get("ignore", ""), self.names)}
-        apart |= ignored
+        excluded |= ignored
         if lang is not None:
-            apart |= {"lang"} - {lang}
-        self.unused[:] = [name for name in self.names if name not in apart or name in ignored]
-        return {"lang" if name == lang else name: name for name in self.names if name not in apart}
+            excluded |= {"lang"} - {lang}
+        self.unused[:] = [name for name in self.names if name not in excluded or name in ignored]
+        return {"lang" if name == lang else name: name for name in self.names if name not in excluded}
 
     def without(self, role: str, column: str) -> Header:
         """Return the same columns, but without the role that one column's name implies."""
@@ -353,7 +354,7 @@ class Header:
 
 def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], first: DataRecord) -> Header:
     """Return the columns of a table with their roles, from the user's options and known names."""
-    given = roles_given(options)
+    column_by_role = roles_given(options)
     column, _ = chosen_rows(options)
     if column is not None and column not in names:
         raise SuiteError(
@@ -362,7 +363,7 @@ def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], f
         )
     if "fill" in options:
         fillers(options["fill"], place, names)
-    for role, name in given.items():
+    for role, name in column_by_role.items():
         name = name.removesuffix(SUFFIX) if role == "condition" else name  # noqa: PLW2901 - the column of both
         if role == "candidates" and name not in names and len(name.split("|")) > 1:
             continue  # the candidates themselves
@@ -373,8 +374,10 @@ def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], f
                     f"{place}: --columns {typed}={name} names the column {part!r}, but the table has no such "
                     f"column.\n  {suggest(part, names, 'Columns')}"
                 )
-    known = next((known for known in _KNOWN if {*known.roles.values(), *known.besides} <= {*names}), None)
-    return Header(place, names, options, first, given, known)
+    layout = next(
+        (layout for layout in _KNOWN if {*layout.roles.values(), *layout.besides} <= {*names}), None
+    )
+    return Header(place, names, options, first, column_by_role, layout)
 
 
 SUFFIX = ":suffix"  # after a column of items whose last part is the condition
@@ -473,8 +476,8 @@ def running_text(record: DataRecord, column: str, join: str = "auto") -> str:
 @cache
 def _words(name: str) -> str:
     """Return the name of a column as words in lower case: `ItemNum` as `item_num`."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return "_".join(re.findall(r"[^\W_]+", apart)).lower()
+    underscored = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return "_".join(re.findall(r"[^\W_]+", underscored)).lower()
 
 
 def is_known_name(name: str) -> bool:
@@ -489,7 +492,7 @@ def _spelt(role: str) -> tuple[frozenset[str], ...]:
 
 def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
     """Find pairs of columns whose names differ as good and bad; columns of whole sentences come first."""
-    found_pairs: list[tuple[str, str, str]] = []
+    candidates: list[tuple[str, str, str]] = []
     by_words = {_words(name): name for name in reversed(names)}
     for better, worse in OPPOSITES:
         for words, name in by_words.items():
@@ -498,8 +501,8 @@ def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
                 other = "_".join(worse if part == better else part for part in parts)
                 if other in by_words:
                     rest = "_".join(part for part in parts if part != better)
-                    found_pairs.append((rest, name, by_words[other]))
+                    candidates.append((rest, name, by_words[other]))
     for kinds in (_WHOLE, _PART):
-        if pairs := [(good, bad) for rest, good, bad in found_pairs if rest in kinds]:
+        if pairs := [(good, bad) for rest, good, bad in candidates if rest in kinds]:
             return sorted({*pairs}, key=lambda pair: names.index(pair[0]))
     return []

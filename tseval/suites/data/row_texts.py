@@ -61,16 +61,17 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
         ]
     texts = []
     for sentence in sentences_in(path, name, header_of(path, options), apart=True):
-        what = " ".join(filter(None, (sentence.item, sentence.condition, sentence.label)))
+        description = " ".join(filter(None, (sentence.item, sentence.condition, sentence.label)))
         pieces = [(region, len(text.split())) for region, text in sentence.pieces]
         if kind == "words":
             texts += [
-                _row_text(place, what, sentence.text, pieces, at) for at, (place, _) in enumerate(pieces)
+                _row_text(place, description, sentence.text, pieces, at)
+                for at, (place, _) in enumerate(pieces)
             ]
             continue
         compared = [at for at, (region, _) in enumerate(pieces) if region in {"critical", "continuation"}]
         texts.append(
-            _row_text(sentence.place, what, sentence.text, pieces if compared else (), *compared[:1])
+            _row_text(sentence.place, description, sentence.text, pieces if compared else (), *compared[:1])
         )
     return texts
 

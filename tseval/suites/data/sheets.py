@@ -73,13 +73,13 @@ MOST_PLACES = 2 * 10**8  # cells including empty ones: a sheet may claim endless
 
 def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a sheet with their numbers, within the limits on tables."""
-    within, cells, places = limits(), 0, 0
+    bounds, cells, places = limits(), 0, 0
     for number, row in enumerate(rows, 1):
         width = next((place for place in range(len(row), 0, -1) if row[place - 1] is not None), 0)
         cells, places = cells + width, places + len(row)
-        if number > within.rows:
+        if number > bounds.rows:
             raise beyond("rows", path, "the sheet has too many rows")
-        if width > within.columns:
+        if width > bounds.columns:
             raise beyond("columns", f"{path}:{number}", "the row has too many columns")
         if cells > MOST_CELLS or places > MOST_PLACES:
             raise SuiteError(

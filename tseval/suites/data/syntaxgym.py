@@ -88,9 +88,9 @@ def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
                 "  Give all items the same conditions, with the same number of regions."
             )
         items[place] = replace(item, sentences={label: item.sentences[label] for label in n_regions})
-    known = {label: range(1, n + 1) for label, n in n_regions.items()}
+    region_numbers = {label: range(1, n + 1) for label, n in n_regions.items()}
     for formula in formulas:
-        for region in check_formula(str(path), formula, known):
+        for region in check_formula(str(path), formula, region_numbers):
             for item in items if metric != "sum" else ():
                 lengths = [length for _, length in item.regions[region.condition]]
                 if not all([lengths[region.place - 1]] if isinstance(region.place, int) else lengths):

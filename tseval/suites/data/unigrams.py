@@ -49,9 +49,9 @@ def read_unigrams(path: Path) -> Unigrams:
         return Unigrams(values)
     total = sum(values.values()) if kind[1] == "count" else 1.0
     shares = {token: value / total for token, value in values.items()}
-    if lost := [token for token, share in shares.items() if not share]:
+    if zero_tokens := [token for token, share in shares.items() if not share]:
         raise SuiteError(
-            f"{path}: the count of the token {lost[0]!r} is so small beside the sum of all counts, "
+            f"{path}: the count of the token {zero_tokens[0]!r} is so small beside the sum of all counts, "
             f"{total:g}, that its probability becomes 0.\n"
             "  Use counts of tokens in one text."
         )
