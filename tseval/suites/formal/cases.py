@@ -30,11 +30,11 @@ SHARE = 0.8
 def draw_test(language: Language, limit: int | None = None) -> Strings:
     """Draw the test strings of a language, or the first `limit`, as one block; refuse more than `rows`."""
     blocks = language.draw("test")
-    drawn, left = [], limits().rows
+    drawn, n_remaining = [], limits().rows
     for block in blocks if limit is None else first_strings(blocks, limit):
         drawn.append(block)
-        left -= len(block.lengths)
-        if left < 0:
+        n_remaining -= len(block.lengths)
+        if n_remaining < 0:
             raise beyond("rows", language.name, "the language has too many test strings")
     widest = max(block.symbols.shape[1] for block in drawn)
     padded = [
@@ -77,17 +77,17 @@ def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Featu
     if not isinstance(language, Dyck):
         judged[:, :-1] &= strings.symbols >= n_types
     item, position = np.nonzero(judged)
-    known = marks_of(language.draw("train"), n_types)
+    training_marks = marks_of(language.draw("train"), n_types)
     unseen = np.zeros(judged.shape, dtype=np.bool_)
-    unseen[judged] = ~among(stacks.mark[judged], known)
-    whole: Features = {
+    unseen[judged] = ~among(stacks.mark[judged], training_marks)
+    string_features: Features = {
         "length": _whole(strings.lengths),
         "depth": _whole(stacks.open.max(axis=1)),
         "max_distance": _whole(np.where(judged, stacks.distance, 0).max(axis=1)),
         "max_attractors": _whole(np.where(judged, stacks.attractors, 0).max(axis=1)),
         "unseen_stacks": _whole(unseen.sum(axis=1)),
     }
-    single: Features = {
+    choice_features: Features = {
         "position": _whole(position),
         "open": _whole(stacks.open[judged]),
         "distance": _whole(stacks.distance[judged]),
@@ -95,7 +95,7 @@ def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Featu
         "unseen_stack": pa.array(unseen[judged]),
     }
     is_dyck = isinstance(language, Dyck)
-    return whole, Choices(
+    return string_features, Choices(
         name=f"matching > {SHARE} of closing brackets" if is_dyck else "matching > other closing brackets",
         alternatives=Asks(
             symbols=language.alphabet[n_types:],
@@ -105,7 +105,7 @@ def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Featu
         item=item,
         position=position,
         which=stacks.top[judged].astype(np.int64),
-        features=pa.table(single),
+        features=pa.table(choice_features),
     )
 
 

@@ -292,10 +292,10 @@ class GeneralisedDyck:
             yield self._sample(random, block_size(self.length), opening)
 
     def _unseen(self) -> Iterator[Strings]:
-        known = distinct(np.concatenate([_marks(block) for block in self.draw("train")]))
+        training_marks = distinct(np.concatenate([_marks(block) for block in self.draw("train")]))
         fruitless = 0
         for block in self._blocks("test"):
-            new = ~among(_marks(block), known)
+            new = ~among(_marks(block), training_marks)
             fruitless = 0 if new.any() else fruitless + 1
             if fruitless == FRUITLESS:
                 raise SuiteError(
@@ -343,14 +343,14 @@ class GeneralisedDyck:
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
         """Return the symbols that may follow a prefix."""
         stack = open_types(prefix, self.alphabet)
-        left = self.length - len(prefix)
-        if len(stack) > left:
+        n_remaining = self.length - len(prefix)
+        if len(stack) > n_remaining:
             raise ValueError(
                 f"the open brackets of {' '.join(prefix)!r} cannot all be closed within {self.length} symbols"
             )
-        if left == 0:
+        if n_remaining == 0:
             return frozenset({STOP})
-        opening = self.alphabet[: self.pairs] if len(stack) < left else ()
+        opening = self.alphabet[: self.pairs] if len(stack) < n_remaining else ()
         return frozenset((*opening, *(self.alphabet[self.pairs + kind] for kind in stack[-1:])))
 
 
@@ -420,9 +420,9 @@ class CrossSerial:
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
         """Return the symbols that may follow a prefix in C_{k+more}."""
         a, b, c, d = (list(prefix).count(symbol) for symbol in self.alphabet)
-        sorted_so = list(prefix) == ["a"] * a + ["b"] * b + ["c"] * c + ["d"] * d
+        is_sorted = list(prefix) == ["a"] * a + ["b"] * b + ["c"] * c + ["d"] * d
         counted = c <= a and d <= b and (d == 0 or c == a) and a + b < self.bound("test")
-        if not (sorted_so and counted):
+        if not (is_sorted and counted):
             raise ValueError(f"no string of {self.title} begins with {' '.join(prefix)!r}")
         room = a + b + 1 < self.bound("test") and c == d == 0
         follows = {

@@ -51,23 +51,23 @@ def _trace(strings: Strings, n_types: int) -> Stacks:
     # Arrays by level of the stack (level 0: the empty stack): the bracket there, the number of symbols before
     # it, the count of its type including itself, and the mark of the stack up to it.
     shape = (n, int(depth.max(initial=0)) + 1)
-    kinds, opened_at, same = (np.full(shape, -1, dtype=np.int32) for _ in range(3))
+    kinds, opened_at, ranks = (np.full(shape, -1, dtype=np.int32) for _ in range(3))
     marks = np.zeros(shape, dtype=np.uint64)
     counts = np.zeros((n, n_types), dtype=np.int32)
     for position in range(width):
         rows = np.flatnonzero(steps[:, position] > 0)
         level, kind = depth[rows, position + 1], strings.symbols[rows, position]
         counts[rows, kind] += 1
-        kinds[rows, level], opened_at[rows, level], same[rows, level] = kind, position, counts[rows, kind]
+        kinds[rows, level], opened_at[rows, level], ranks[rows, level] = kind, position, counts[rows, kind]
         marks[rows, level] = marks[rows, level - 1] * MULTIPLIER + (kind + 1).astype(np.uint64)
-        here = position + 1
-        rows = np.flatnonzero(depth[:, here])
-        level = depth[rows, here]
+        end = position + 1
+        rows = np.flatnonzero(depth[:, end])
+        level = depth[rows, end]
         kind = kinds[rows, level]
-        since = here - 1 - opened_at[rows, level]
-        top[rows, here], distance[rows, here], mark[rows, here] = kind, since, marks[rows, level]
+        n_since = end - 1 - opened_at[rows, level]
+        top[rows, end], distance[rows, end], mark[rows, end] = kind, n_since, marks[rows, level]
         # Brackets opened after the top bracket are already closed: they are half of the symbols since.
-        attractors[rows, here] = since // 2 - (counts[rows, kind] - same[rows, level])
+        attractors[rows, end] = n_since // 2 - (counts[rows, kind] - ranks[rows, level])
     return Stacks(depth, top, distance, attractors, mark)
 
 
