@@ -42,9 +42,11 @@ def check(tree: nodes.Node) -> None:
     for node in tree.find_all(nodes.Node):
         name = type(node).__name__
         if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
-            what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
+            construct = (
+                "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
+            )
             fix = "Use {{ }}, for, if, set, macro and + - * / // % ~."
-            raise GrammarError(f"{what} is not allowed.", fix=fix)
+            raise GrammarError(f"{construct} is not allowed.", fix=fix)
         number = node.value if isinstance(node, nodes.Const) else None
         if isinstance(number, (int, float)) and abs(number) > LARGEST_NUMBER:
             raise GrammarError("a number is too large.", line=node.lineno, fix="Write a smaller number.")
@@ -60,16 +62,16 @@ def check(tree: nodes.Node) -> None:
             fix = "Write the arguments one by one."
             raise GrammarError("arguments with '*' or '**' are not allowed.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Filter, nodes.Test)):
-            what = "filter" if isinstance(node, nodes.Filter) else "test"
-            known = FILTERS if what == "filter" else TESTS
+            construct = "filter" if isinstance(node, nodes.Filter) else "test"
+            names = FILTERS if construct == "filter" else TESTS
             if node.name in _WITH_A_WORD and not node.args:
                 fix = f"Name the word: {{{{ verb | {node.name}(subject) }}}}."
                 raise GrammarError(
                     f"{node.name!r} does not say which word it inflects.", line=node.lineno, fix=fix
                 )
-            if node.name not in known:
-                fix = suggest(node.name, known, f"{what.capitalize()}s")
-                raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
+            if node.name not in names:
+                fix = suggest(node.name, names, f"{construct.capitalize()}s")
+                raise GrammarError(f"there is no {construct} {node.name!r}.", line=node.lineno, fix=fix)
 
 
 def harden(node: nodes.Node, environment: Environment, scope: str = "") -> None:

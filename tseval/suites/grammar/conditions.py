@@ -180,9 +180,9 @@ class Conditions:
     def values(self, node: nodes.Node | None, scope: Scope) -> Values | None:
         """Return the values that an expression can have; None if they are unknown."""
         node = None if node is None else stripped(node)
-        known: Values | None = None
+        result: Values | None = None
         if isinstance(node, nodes.Const):
-            known = constant_values(node.value)
+            result = constant_values(node.value)
         elif isinstance(node, nodes.Neg):
             inner = self.values(node.node, scope)
             if (
@@ -190,22 +190,22 @@ class Conditions:
                 and inner.is_literal
                 and all(kind_of(value) == NUMBER for value in inner.has)
             ):
-                known = Values(tuple(-number for number in inner.has), is_literal=True)  # type: ignore[operator]
+                result = Values(tuple(-number for number in inner.has), is_literal=True)  # type: ignore[operator]
         elif isinstance(node, nodes.Name):
-            known = scope.find(node.name)
+            result = scope.find(node.name)
         elif isinstance(node, nodes.CondExpr):
-            known = union_of([self.values(node.expr1, scope), self.values(node.expr2, scope)])
+            result = union_of([self.values(node.expr1, scope), self.values(node.expr2, scope)])
         elif isinstance(node, (nodes.List, nodes.Tuple)):
-            known = as_list([self.values(part, scope) for part in node.items])
+            result = as_list([self.values(part, scope) for part in node.items])
         elif isinstance(node, nodes.Dict):
-            known = as_list([self.values(part.value, scope) for part in node.items])
+            result = as_list([self.values(part.value, scope) for part in node.items])
         elif isinstance(node, nodes.Getattr):
-            known = self._part(self.values(node.node, scope), Values((node.attr,)))
+            result = self._part(self.values(node.node, scope), Values((node.attr,)))
         elif isinstance(node, nodes.Getitem):
-            known = self._part(self.values(node.node, scope), self.values(node.arg, scope))
+            result = self._part(self.values(node.node, scope), self.values(node.arg, scope))
         elif isinstance(node, nodes.Filter):
-            known = self._filtered(node, scope)
-        return known if known is None or len(known.has) <= _MOST_VALUES else None
+            result = self._filtered(node, scope)
+        return result if result is None or len(result.has) <= _MOST_VALUES else None
 
     def _of_parameter(self, macro: str, place: int) -> Values | None:
         """Return the union of the values that all calls of a macro pass to one parameter."""
@@ -251,22 +251,22 @@ class Conditions:
         return {word.lemma if name == "lemma" else word.forms.get(name) for word in words}
 
     def _filtered(self, node: nodes.Filter, scope: Scope) -> Values | None:
-        whole = self.values(node.node, scope)
+        values = self.values(node.node, scope)
         if node.name == "match":
             return Values(("match", "mismatch"))
-        if whole is None:
+        if values is None:
             return None
         if node.name in ("first", "last"):
-            return whole.element() if whole.is_listed else None
-        words = [word for word in whole.has if isinstance(word, Word)]
-        if node.name in ("agree", "disagree") and len(words) == len(whole.has) and not whole.is_listed:
+            return values.element() if values.is_listed else None
+        words = [word for word in values.has if isinstance(word, Word)]
+        if node.name in ("agree", "disagree") and len(words) == len(values.has) and not values.is_listed:
             forms = ((word, number) for word in words for number in ALL_NUMBERS if number in word.forms)
             inflected = tuple(word.inflected(number) for word, number in forms)
             return Values(inflected) if inflected else None
         changed = {"lower": str.lower, "upper": str.upper}.get(node.name)
-        texts = None if whole.is_listed else compared_values(whole)
+        texts = None if values.is_listed else compared_values(values)
         if changed is not None and texts is not None and all(isinstance(text, str) for text in texts):
-            others = frozenset(changed(value) for value in whole.others if isinstance(value, str))
+            others = frozenset(changed(value) for value in values.others if isinstance(value, str))
             return Values(tuple(changed(str(text)) for text in texts), others)
         return None
 
@@ -297,9 +297,9 @@ class Conditions:
         if kinds[0] != kinds[1] and all(kind in KIND_NAMES for kind in kinds):
             outcome = f"so it is {_always(operator)}" if operator in _EQUALITIES else "which has no order"
             names = [kind_name(kind, side_values) for kind, side_values in zip(kinds, compared, strict=True)]
-            what = f"compares {names[0]} with {names[1]}, {outcome}."
+            predicate = f"compares {names[0]} with {names[1]}, {outcome}."
             return "error", _sentences(
-                what, self._values_shown(sides, values_of_sides), _mended(values_of_sides, kinds)
+                predicate, self._values_shown(sides, values_of_sides), _mended(values_of_sides, kinds)
             )
         is_literal = [side_values is not None and side_values.is_literal for side_values in values_of_sides]
         if operator not in _EQUALITIES or None in values_of_sides or None in compared:
@@ -309,16 +309,16 @@ class Conditions:
             return None
         other, values = values_of_sides[1 - literal], compared[1 - literal] or []
         assert other is not None
-        known = {*values, *other.others, *self._texts_of(other)}
+        possible_values = {*values, *other.others, *self._texts_of(other)}
         literals = compared[literal] or []
-        missing = [literal_value for literal_value in literals if literal_value not in known]
+        missing = [literal_value for literal_value in literals if literal_value not in possible_values]
         is_part = len(missing) < len(literals)
         # In `x in [a, b]` each member must be possible; in `x == (a if ... else b)` only one must.
         if not missing or (is_part and not (operator in ("in", "notin") and literal == 1)):
             return None
         node = code_text(sides[1 - literal][0])
-        what = "has a part that is never true" if is_part else f"is {_always(operator)}"
-        message = f"{what}: '{node}' is never {' and '.join(map(_quoted, missing[:_SHOWN]))}."
+        predicate = "has a part that is never true" if is_part else f"is {_always(operator)}"
+        message = f"{predicate}: '{node}' is never {' and '.join(map(_quoted, missing[:_SHOWN]))}."
         near = _nearest(missing[0], values)
         # Code for all genders of a language is correct even if the words have only some of them.
         others_occur = is_part or (other.is_form and bool(self._asked_of(node) & {*values}))

@@ -362,16 +362,16 @@ def _balanced(
     rows = list(range(size)) * (n_items // size)
     sizes = [int(column.max()) + 1 for column in columns]
     counts = [np.zeros(n) for n in sizes]
-    left = np.arange(size)
+    remaining_rows = np.arange(size)
     numbers = np.random.default_rng(chance.getrandbits(64))
     for _ in range(n_items % size):
-        looked_at = numbers.choice(left, min(len(left), _LOOKED_AT), replace=False)
-        cost = np.zeros(len(looked_at))
+        sample = numbers.choice(remaining_rows, min(len(remaining_rows), _LOOKED_AT), replace=False)
+        cost = np.zeros(len(sample))
         for n, counted, column in zip(sizes, counts, columns, strict=True):
-            cost += n * counted[column[looked_at]]
-        row = int(looked_at[numbers.choice(np.flatnonzero(cost == cost.min()))])
+            cost += n * counted[column[sample]]
+        row = int(sample[numbers.choice(np.flatnonzero(cost == cost.min()))])
         rows.append(row)
-        left = left[left != row]
+        remaining_rows = remaining_rows[remaining_rows != row]
         for counted, column in zip(counts, columns, strict=True):
             counted[column[row]] += 1
     chance.shuffle(rows)

@@ -130,9 +130,9 @@ class _Block:
                     f"{text!r}: {str(error).removesuffix('.')}.", self._grammar.path, line, fix
                 ) from None
             if not sentence.text or (sentences and sentence.names != sentences[0].names):
-                what = "marks other regions than the first item" if sentence.text else "has no words"
+                problem = "marks other regions than the first item" if sentence.text else "has no words"
                 fix = "Mark the same regions in all items of a condition, each with words."
-                raise GrammarError(f"{text!r} {what}.", self._grammar.path, line, fix)
+                raise GrammarError(f"{text!r} {problem}.", self._grammar.path, line, fix)
             sentences.append(sentence)
         return sentences
 

@@ -52,10 +52,10 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
         raise document.error(message, "contrasts", fix=fix)
     conditions = _names(document, "conditions") if "conditions" in document.data else labels
     if sorted(conditions) != sorted(labels):
-        odd = min(set(conditions) ^ set(labels))
-        what = f"no sentence is labelled {odd!r}" if odd in conditions else f"{odd!r} is missing"
+        label = min(set(conditions) ^ set(labels))
+        problem = f"no sentence is labelled {label!r}" if label in conditions else f"{label!r} is missing"
         fix = "Name the labels of the sentences, or leave 'conditions' out."
-        raise document.error(f"'conditions': {what}.", "conditions", fix=fix)
+        raise document.error(f"'conditions': {problem}.", "conditions", fix=fix)
     regions = _names(document, "regions")
     if ENTRY.removeprefix(".") in regions:
         raise document.error("a region cannot be called 'entry'.", "regions", fix="Choose another name.")
@@ -77,9 +77,9 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-            what = repr(name) if isinstance(name, str) else describe(name)
+            name_text = repr(name) if isinstance(name, str) else describe(name)
             fix = f"Write a list: [{name}]." if "," in str(name) else how_to_name(str(name))
-            raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
+            raise document.error(f"{name_text} cannot be a name under '{key}'.", key, fix=fix)
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts) or not texts:
         raise document.error(f"'{key}' is empty, or has a name twice.", key, fix="Write each name once.")

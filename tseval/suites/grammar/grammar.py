@@ -321,20 +321,20 @@ def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sen
         if not name.isidentifier() or name.startswith("_"):
             fix = how_to_name(name)
             raise document.error(f"a feature cannot be called {name!r}.", "features", name, fix=fix)
-    for name, what, line in names:
+    for name, description, line in names:
         if name in columns:
             raise GrammarError(
-                f"{what} has the same name as {columns[name]}.", document.path, line, "Rename it."
+                f"{description} has the same name as {columns[name]}.", document.path, line, "Rename it."
             )
-        columns[name] = what
+        columns[name] = description
 
 
 def _expect(document: YamlDocument, labels: tuple[str, ...]) -> dict[str, str | int]:
-    known = ("items", *labels)
+    options = ("items", *labels)
     expect: dict[str, str | int] = {}
     for key, value in document.mapping("expect").items():
-        if key not in known:
-            fix = suggest(key, known, "Known options")
+        if key not in options:
+            fix = suggest(key, options, "Known options")
             raise document.error(f"'expect' names {key!r}.", "expect", key, fix=fix)
         wanted = int if key == "items" else str
         if not isinstance(value, wanted) or isinstance(value, bool):

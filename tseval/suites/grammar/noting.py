@@ -34,9 +34,9 @@ def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
 
 def with_noted_outcome(test: nodes.Expr, scope: str, environment: Environment) -> nodes.Expr:
     """Return a condition that records its outcome."""
-    noted = _filter(test, "asked_", nodes.Const(_key(scope, test)))
-    noted.set_environment(environment)
-    return noted
+    result = _filter(test, "asked_", nodes.Const(_key(scope, test)))
+    result.set_environment(environment)
+    return result
 
 
 def _operand(value: nodes.Expr, key: str, place: int, *, members: bool = False) -> nodes.Filter:

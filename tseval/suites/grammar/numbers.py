@@ -39,12 +39,14 @@ def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
         words = [filler for filler in slot.fillers if isinstance(filler, Word)]
         if slot.numbers == 1 or not words:
             continue
-        had = [number for number in ALL_NUMBERS if all(number in word.forms for word in words)]
-        missing = [number for number in had if number not in {word.number for word in words} | values]
+        shared_numbers = [number for number in ALL_NUMBERS if all(number in word.forms for word in words)]
+        missing = [
+            number for number in shared_numbers if number not in {word.number for word in words} | values
+        ]
         if missing:
             message = (
                 f"the nouns of {slot.name!r} have a form {missing[0]!r}, but no item uses this number. "
-                f"Add: numbers: [{', '.join(had)}]"
+                f"Add: numbers: [{', '.join(shared_numbers)}]"
             )
             yield "warning", grammar.document.line("slots", slot.name), message
 
@@ -53,7 +55,7 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
     """Find slots that are printed in one number, although words agree with the slot's own number."""
     forms: dict[str, list[nodes.Expr]] = defaultdict(list)
     agreeing: dict[str, list[nodes.Filter]] = defaultdict(list)
-    elsewhere: set[str] = set()  # names used otherwise: printed directly, passed on, or of another kind
+    other_names: set[str] = set()  # names used otherwise: printed directly, passed on, or of another kind
 
     def visit(wrapped: nodes.Node) -> None:
         node = stripped(wrapped)
@@ -63,9 +65,9 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
             forms[base.name].append(node.arg)
             visit(node.arg)
         elif isinstance(node, nodes.Filter) and node.name in _AGREEING and node.args:
-            with_ = stripped(node.args[0])
-            if isinstance(with_, nodes.Name):
-                agreeing[with_.name].append(node)
+            controller = stripped(node.args[0])
+            if isinstance(controller, nodes.Name):
+                agreeing[controller.name].append(node)
             for argument in filter(None, (node.node, *node.args[1:])):
                 visit(argument)
         elif isinstance(node, nodes.Getattr):
@@ -73,14 +75,14 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
                 visit(node.node)
         else:
             if isinstance(node, nodes.Name):
-                elsewhere.add(node.name)
+                other_names.add(node.name)
             for part in node.iter_child_nodes():
                 visit(part)
 
     for tree in code:
         visit(tree)
     for slot in grammar.slots:
-        keys = [] if slot.name in elsewhere or not slot.has_number else forms[slot.name]
+        keys = [] if slot.name in other_names or not slot.has_number else forms[slot.name]
         key_texts = {code_text(key) for key in keys}
         values = [grammar.conditions.values_of(key) for key in keys]
         if len(key_texts) != 1 or key_texts == {f"{slot.name}.number"} or None in values:

@@ -256,9 +256,9 @@ def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tup
         fix = "Write for example [0, 1, 2] or [past, future]."
         message = f"the list of slot {name!r} must have one or more values, all of one kind."
         raise document.error(message, "slots", name, fix=fix)
-    twice = next((value for place, value in enumerate(fillers) if value in fillers[:place]), None)
-    if twice is not None and "draw" not in document.data:
-        message = f"the value {twice!r} appears twice in the list of slot {name!r}."
+    repeated = next((value for place, value in enumerate(fillers) if value in fillers[:place]), None)
+    if repeated is not None and "draw" not in document.data:
+        message = f"the value {repeated!r} appears twice in the list of slot {name!r}."
         raise document.error(message, "slots", name, fix="Delete one: its items would appear twice.")
     return fillers
 
@@ -281,10 +281,10 @@ def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Return the fillers of a slot: nouns in each number, singular first, unless the slot fixes one."""
-    known = numbers_of(document)
-    if number is not None and number not in known:
-        fix = f"Write {' or '.join(known)}." + (
-            "" if "dual" in known else " To use other numbers, add 'numbers: [sing, dual, plur]'."
+    allowed_numbers = numbers_of(document)
+    if number is not None and number not in allowed_numbers:
+        fix = f"Write {' or '.join(allowed_numbers)}." + (
+            "" if "dual" in allowed_numbers else " To use other numbers, add 'numbers: [sing, dual, plur]'."
         )
         raise document.error(f"{number!r} is not a grammatical number.", "slots", name, "number", fix=fix)
     if not class_name.startswith("noun."):
@@ -293,7 +293,7 @@ def _numbered(
             message = f"the slot {name!r} fixes a number, but {class_name!r} is not a class of nouns."
             raise document.error(message, "slots", name, "number", fix=fix)
         return words, 1
-    numbers = known if number is None else (str(number),)
+    numbers = allowed_numbers if number is None else (str(number),)
     inflected = gathered(partial(word.inflected, each) for word in words for each in numbers)
     return tuple(inflected), len(numbers)
 

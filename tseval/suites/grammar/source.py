@@ -272,10 +272,10 @@ class Word:
             raise GrammarError(message, self.path, self.line, fix)
         first = self.lemma if self.part == "noun" else self.lemma.partition(" ")[0]
         is_known = not_english(first) is None
-        known = right_plural(self.part, self.lemma) if is_known else None
+        plural = right_plural(self.part, self.lemma) if is_known else None
         fix = (
             "The English rule adds -s to nouns and takes it from the first word of verb phrases. "
-            f"To give the forms, write {{sing: {self.lemma}, plur: {known or '...'}}} here, "
+            f"To give the forms, write {{sing: {self.lemma}, plur: {plural or '...'}}} here, "
             "or add the word to 'irregular'."
         )
         if not is_known or (first[:1].isupper() and not first.isupper()):
@@ -286,11 +286,15 @@ class Word:
         """Return advice on how to write a missing form of the entry."""
         if self.lemma == NO_FORM:
             return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
-        for meant in _OTHER_NAMES.get(name, ()):
-            if meant in self.forms:
-                return f"Rename {meant!r} to {name!r}."
-        given = ", ".join(f"{form}: {text}" for form, text in self.forms.items())
-        return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
+        for other_name in _OTHER_NAMES.get(name, ()):
+            if other_name in self.forms:
+                return f"Rename {other_name!r} to {name!r}."
+        forms_text = ", ".join(f"{form}: {text}" for form, text in self.forms.items())
+        return (
+            f"Write {{{forms_text}, {name}: ...}}."
+            if forms_text
+            else f"Write {{sing: {self.lemma}, plur: ...}}."
+        )
 
     def inflected(self, number: str) -> Word:
         """Return the word in a number; refuse if it has no such form."""

@@ -203,13 +203,13 @@ class Sentences:
 
     def fragments(self) -> dict[str, list[Code]]:
         """Compile the fragments of every labelled line; a fragment that two lines share is compiled once."""
-        known: dict[str, Code] = {}
+        codes: dict[str, Code] = {}
 
         def compiled(group: list[nodes.Node], line: int) -> Code:
-            same = repr(group)  # for nodes, == would treat 1 and true as equal
-            if same not in known:
-                known[same] = self._compile(group, line)
-            return known[same]
+            key = repr(group)  # for nodes, == would treat 1 and true as equal
+            if key not in codes:
+                codes[key] = self._compile(group, line)
+            return codes[key]
 
         return {
             line.label: [compiled(group, line.number) for group in self._groups(line)] for line in self._lines
@@ -313,13 +313,13 @@ class Sentences:
 
     def _check_names(self, tree: nodes.Template, fix: str | None) -> None:
         """Refuse undefined names, before anything is rendered."""
-        known = {*self._slots, *self._definitions, *self._sandbox.globals}
-        for name in sorted(self._used(tree) - known):
+        defined_names = {*self._slots, *self._definitions, *self._sandbox.globals}
+        for name in sorted(self._used(tree) - defined_names):
             line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
             if name in FILTERS:
-                meant = f"Write {{{{ {_as_filter(tree, name)} }}}}."
+                advice = f"Write {{{{ {_as_filter(tree, name)} }}}}."
                 raise GrammarError(
-                    f"{name!r} is a filter, so it follows a word and '|'.", self._path, line, meant
+                    f"{name!r} is a filter, so it follows a word and '|'.", self._path, line, advice
                 )
             hint = suggest(name, [*self._slots, *self._definitions], "Slots, macros and sets")
             message = f"{name!r} is not defined."

@@ -67,18 +67,18 @@ def constant_values(value: object) -> Values | None:
 
 def union_of(parts: Sequence[Values | None]) -> Values | None:
     """Return the union of the values of several parts; None if one part is unknown."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not known or len({part.is_listed for part in known}) > 1:
+    known_parts = [part for part in parts if part is not None]
+    if len(known_parts) < len(parts) or not known_parts or len({part.is_listed for part in known_parts}) > 1:
         return None
     has = {
         id(value) if isinstance(value, Word) else (type(value), value): value
-        for part in known
+        for part in known_parts
         for value in part.has
     }
-    others = frozenset().union(*(part.others for part in known))
-    literal = all(part.is_literal for part in known)
-    is_form = any(part.is_form for part in known)
-    return Values(tuple(has.values()), others, literal, known[0].is_listed, is_form)
+    others = frozenset().union(*(part.others for part in known_parts))
+    literal = all(part.is_literal for part in known_parts)
+    is_form = any(part.is_form for part in known_parts)
+    return Values(tuple(has.values()), others, literal, known_parts[0].is_listed, is_form)
 
 
 def as_list(parts: Sequence[Values | None]) -> Values | None:
