@@ -78,20 +78,20 @@ def inflection_suite(
     contrasted = [case for case in contrasted if case.name in pairs]
     forms = {name: [_forms_of(pair) for pair in of_case] for name, of_case in pairs.items()}
     verbs = _opened(lexicon, [(case, forms[case.name]) for case in contrasted])
-    known = verbs.pairs | english_pairs() | frozenset(AUXILIARIES.items()) | PAST
+    verb_pairs = verbs.pairs | english_pairs() | frozenset(AUXILIARIES.items()) | PAST
     numbers: dict[str, list[str]] = {}
     for case in contrasted:
         with _kept(problems, leave_out):
-            numbers[case.name] = _numbers(case, forms[case.name], known)
-    about_verbs = {name for name in numbers if _is_about_verbs(forms[name], numbers[name], known)}
+            numbers[case.name] = _numbers(case, forms[case.name], verb_pairs)
+    about_verbs = {name for name in numbers if _is_about_verbs(forms[name], numbers[name], verb_pairs)}
     if numbers and not about_verbs and lexicon is None:
         words = " and ".join(repr(form) for form in forms[min(numbers)][0])
         raise SuiteError(
             f"the sentences of the suite {suite.name!r} differ in words such as {words}, none of which is in "
             "the English list of verbs.\n  Name a list of words of the same kind: --lexicon FILE"
         )
-    asked = [case for case in contrasted if case.name in (about_verbs or numbers)]
-    if not asked:
+    selected = [case for case in contrasted if case.name in (about_verbs or numbers)]
+    if not selected:
         example = f" For example, {problems[0]}" if problems else ""
         raise SuiteError(
             f"the suite {suite.name!r} has no case in which two sentences differ in the number of a verb, "
@@ -103,14 +103,14 @@ def inflection_suite(
         notes += (
             f"none of the suite's own words is in the list {verbs.name}: check that they are of one kind",
         )
-    for case in asked:
+    for case in selected:
         if n_unsaid := numbers[case.name].count(""):
             notes += (
                 f"case {case.name!r}: {counted(n_unsaid, 'item')} of {case.n_items:,} undecidable, because "
                 "their words do not say whether the subject is singular or plural",
             )
     cases = tuple(
-        _inflected(case, pairs[case.name], forms[case.name], numbers[case.name], verbs) for case in asked
+        _inflected(case, pairs[case.name], forms[case.name], numbers[case.name], verbs) for case in selected
     )
     names = {case.name for case in cases}
     return replace(

@@ -40,8 +40,8 @@ def guessed_forms(
     }
     guessed = [word for word, is_stated in words.values() if not (is_stated or is_language_stated)]
     foreign = {word.lemma: why for word in guessed if (why := _foreign(word, sentences)) is not None}
-    made = {word.forms["plur"] for word in guessed}
-    language = likely_language({*tokens} - made) if foreign else None
+    guessed_plurals = {word.forms["plur"] for word in guessed}
+    language = likely_language({*tokens} - guessed_plurals) if foreign else None
     for (path, line, lemma), (word, is_stated) in words.items():
         plural = repr(word.forms["plur"])
         by_rule = f"{lemma!r} is inflected by the English rule to {plural}, but"

@@ -110,10 +110,10 @@ def listed_plural(noun: str) -> str | None:
     if word in _NO_SINGULAR | _NO_PLURAL:
         return ""
     head = _HEADS.search(word)
-    known = word if word in _PLURALS else head[0] if head and word not in _NO_COMPOUNDS else ""
-    if known not in _PLURALS:
+    listed_word = word if word in _PLURALS else head[0] if head and word not in _NO_COMPOUNDS else ""
+    if listed_word not in _PLURALS:
         return None
-    return before + space + last[: len(last) - len(known)] + _PLURALS[known]
+    return before + space + last[: len(last) - len(listed_word)] + _PLURALS[listed_word]
 
 
 def plural_by_rule(part: str, lemma: str) -> str | None:

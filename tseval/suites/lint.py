@@ -59,7 +59,7 @@ def lint(
         Findings in the order of the cases. A file that cannot be read or expanded is an error among them.
     """
     folder = read_folder(path)
-    known = None if knows is None else WordsKnown(knows, name_all)
+    vocabulary = None if knows is None else WordsKnown(knows, name_all)
     findings = Findings()
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     grammars: list[Grammar] = []
@@ -76,15 +76,15 @@ def lint(
             case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
         except GrammarError as error:
             # An error in a lexicon occurs in every grammar that uses it, but is reported once.
-            found_problems = dict.fromkeys(map(_as_finding, (error, *error.others)))
-            findings += [finding for finding in found_problems if finding not in findings]
+            problems = dict.fromkeys(map(_as_finding, (error, *error.others)))
+            findings += [finding for finding in problems if finding not in findings]
             findings += () if grammar is None else _of_code(grammar, all_items=False)
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
         findings.cases += (overview_of(case, grammar.slots, grammar.n_items),)
         findings += _of_code(grammar, all_items=len(rows) == grammar.n_items)
-        findings += _case_findings(grammar, case, folder.terminator, known)
+        findings += _case_findings(grammar, case, folder.terminator, vocabulary)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
         case_texts = _texts_of(case)
@@ -96,7 +96,7 @@ def lint(
     if len(grammars) == len(folder.files):
         folder.load()  # raises errors that concern all grammars together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
-    findings += missing_words(list(words), path, known)
+    findings += missing_words(list(words), path, vocabulary)
     return findings
 
 
@@ -172,8 +172,8 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
             loose.append(texts)
     if loose:
         line = grammar.sentences[case.labels[1]][0].line
-        what = "differ in more than one contiguous stretch of words"
-        message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
+        problem = "differ in more than one contiguous stretch of words"
+        message = f"{len(loose):,} of {case.n_items:,} items {problem}, for example {quoted_texts(loose[0])}."
         message += " Keep one difference, unless you mean both."
         yield LintFinding("warning", grammar.path, line, message, counts=False)
 
@@ -197,13 +197,13 @@ def _as_written(
         pairs = list(zip(texts[contrast.better], texts[contrast.worse], strict=True))
         equal = [pair for pair in pairs if pair[0] != pair[1] and written[pair[0]] == written[pair[1]]]
         loose = [pair for pair in pairs if minimal_step(*pair) and not _stays_minimal(*pair, written)]
-        for changed_pairs, what in ((equal, "become equal"), (loose, "are no longer minimal")):
+        for changed_pairs, problem in ((equal, "become equal"), (loose, "are no longer minimal")):
             if changed_pairs:
                 line = grammar.sentences[contrast.worse][0].line
                 both = quoted_texts([written[text] for text in changed_pairs[0]])
                 example = f"as people write them, for example {both}."
                 message = (
-                    f"{len(changed_pairs):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} {example}"
+                    f"{len(changed_pairs):,} of {len(pairs):,} pairs of {str(contrast)!r} {problem} {example}"
                 )
                 yield LintFinding("warning", grammar.path, line, message)
     inside = {word: text for text in written for word in text.split()[1:]}
@@ -298,7 +298,7 @@ def lint_data(
     Findings are in the order of the cases, and empty if all is well.
     """
     data = read_data(path, columns=columns_at(path, columns))
-    known = None if knows is None else WordsKnown(knows, name_all)
+    vocabulary = None if knows is None else WordsKnown(knows, name_all)
     findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
     findings.n_items = sum(case.n_items for case in data.cases)
     findings.cases = tuple(map(overview_of, data.cases))
@@ -309,12 +309,12 @@ def lint_data(
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""
-        for severity, _, message in check_sentences_of(case, None, known):
+        for severity, _, message in check_sentences_of(case, None, vocabulary):
             full_message = f"{where}{message}"
-            whole = Whole(full_message) if isinstance(message, Whole) else full_message
-            findings.append(LintFinding(severity, path, None, whole))
+            finding_message = Whole(full_message) if isinstance(message, Whole) else full_message
+            findings.append(LintFinding(severity, path, None, finding_message))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
         words |= dict.fromkeys(word for text in _texts_of(case) for word in text.split())
-    findings += missing_words(list(words), path, known)
+    findings += missing_words(list(words), path, vocabulary)
     return findings

@@ -70,9 +70,9 @@ def find_suite(spec: str | Path) -> Path:
         )
     refuse_elsewhere(spec)
     near = get_close_matches(spec, CATALOGUE, n=1)  # the whole catalogue is too long for a message
-    known = suggest(spec, [*available_suites(), *near, *FORMAL_LANGUAGES], "Suites")
+    hint = suggest(spec, [*available_suites(), *near, *FORMAL_LANGUAGES], "Suites")
     raise SuiteError(
-        f"there is no suite {spec!r}.\n  {known} To see all suites, type tseval suites. To "
+        f"there is no suite {spec!r}.\n  {hint} To see all suites, type tseval suites. To "
         f"use a file or folder, give its path: ./{spec}."
     )
 

@@ -94,15 +94,19 @@ def unseen_differences(case: Case) -> Iterator[Found]:
     """Find contrasts whose two sentences differ but look the same."""
     for contrast in case.contrasts:
         sides = [case.sentences[label] for label in (contrast.better, contrast.worse)]
-        odd = [pc.or_(pc.match_substring_regex(side, _UNSEEN), _not_composed(side)) for side in sides]
-        maybe = pc.and_(pc.or_(*odd), pc.not_equal(*sides))
-        if not pc.any(maybe, min_count=0).as_py():
+        masks = [pc.or_(pc.match_substring_regex(side, _UNSEEN), _not_composed(side)) for side in sides]
+        candidates = pc.and_(pc.or_(*masks), pc.not_equal(*sides))
+        if not pc.any(candidates, min_count=0).as_py():
             continue
-        pairs = list(zip(*(map(str, side.filter(maybe).to_pylist()) for side in sides), strict=True))
-        alike = [pair for pair in pairs if as_seen(pair[0]) == as_seen(pair[1])]
-        if alike:
-            message = f"{len(alike):,} of {case.n_items:,} pairs of '{contrast}' look the same: "
-            yield "error", contrast.worse, f"{message}{_why(*alike[0])}, for example {alike[0][0]!r}."
+        pairs = list(zip(*(map(str, side.filter(candidates).to_pylist()) for side in sides), strict=True))
+        lookalikes = [pair for pair in pairs if as_seen(pair[0]) == as_seen(pair[1])]
+        if lookalikes:
+            message = f"{len(lookalikes):,} of {case.n_items:,} pairs of '{contrast}' look the same: "
+            yield (
+                "error",
+                contrast.worse,
+                f"{message}{_why(*lookalikes[0])}, for example {lookalikes[0][0]!r}.",
+            )
 
 
 def _not_composed(texts: Any) -> Any:
@@ -150,18 +154,20 @@ def contradictions(case: Case) -> Iterator[Found]:
 def _leave_out(case: Case, text: str, contrast: tuple[str, str]) -> str:
     """Return a fix for contradictions: name the features that differ between the two items of a sentence."""
     better, worse = (case.sentences[label].to_pylist().index(text) for label in contrast)
-    differ = [
+    differing_names = [
         name
         for name in case.features.column_names
         if case.features[name][better].as_py() != case.features[name][worse].as_py()
     ]
-    nouns = [name.removesuffix("_number") for name in differ if name.endswith("_number")]
-    noun = next((name for name in nouns if name not in differ), None)
+    nouns = [name.removesuffix("_number") for name in differing_names if name.endswith("_number")]
+    noun = next((name for name in nouns if name not in differing_names), None)
     if noun is not None:
         return f"If {noun!r} has one form for both numbers, add: where: {noun}.sing != {noun}.plur"
-    slots = ", ".join(map(repr, differ[:_SHOWN]))
+    slots = ", ".join(map(repr, differing_names[:_SHOWN]))
     return (
-        f"These items differ in {slots}: delete one of these slots." if differ else "Delete one of the items."
+        f"These items differ in {slots}: delete one of these slots."
+        if differing_names
+        else "Delete one of the items."
     )
 
 
@@ -190,10 +196,10 @@ def _ending_in(marks: Sequence[str]) -> str:
 
 def _ends(text: str, terminator: str) -> bool:
     """Check whether a text ends in a final mark like the terminator; closing quotes may follow."""
-    bare = text.rstrip(_CLOSING)
-    if bare.endswith("."):
-        return terminator in ENDS_SENTENCE and "." not in bare.rsplit(maxsplit=1)[-1].removesuffix(".")
-    return bare.endswith(terminator) or (terminator in ENDS_SENTENCE and bare.endswith(ENDS_SENTENCE))
+    stripped = text.rstrip(_CLOSING)
+    if stripped.endswith("."):
+        return terminator in ENDS_SENTENCE and "." not in stripped.rsplit(maxsplit=1)[-1].removesuffix(".")
+    return stripped.endswith(terminator) or (terminator in ENDS_SENTENCE and stripped.endswith(ENDS_SENTENCE))
 
 
 def forgotten_regions(case: Case) -> Iterator[Found]:

@@ -78,13 +78,13 @@ def write_overview(cases: Sequence[CaseOverview]) -> Iterator[str]:
             for place, (label, text) in enumerate(texts.items())
         ]
         rows += [(name, "", _frequencies(values)) for name, values in case.values.items()]
-        left = max((len(number) for number, label, _ in rows if label), default=0)
-        middle = max((len(label) for _, label, _ in rows), default=0)
-        names = max((len(name) for name, label, _ in rows if not label), default=0)
-        names = max(names, left + middle + 2)
+        number_width = max((len(number) for number, label, _ in rows if label), default=0)
+        label_width = max((len(label) for _, label, _ in rows), default=0)
+        name_width = max((len(name) for name, label, _ in rows if not label), default=0)
+        name_width = max(name_width, number_width + label_width + 2)
         for name, label, text in rows:
-            head = f"{name:>{left}}  {label}" if label else name
-            yield f"  {head:{names}}  {text}"
+            head = f"{name:>{number_width}}  {label}" if label else name
+            yield f"  {head:{name_width}}  {text}"
 
 
 def _frequencies(values: Counter[str]) -> str:

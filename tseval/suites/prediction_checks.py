@@ -49,10 +49,10 @@ def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Itera
     if len(counts) < len(items):
         (texts, count), *_ = counts.most_common(1)
         example = f"{quoted_texts(list(dict.fromkeys(texts)))} ({count} times)"
-        what = "up to the end of the compared region"
+        extent = "up to the end of the compared region"
         yield (
             prediction.name,
-            f"{len(items):,} items have only {len(counts):,} different texts {what}: {example}",
+            f"{len(items):,} items have only {len(counts):,} different texts {extent}: {example}",
         )
 
 
@@ -64,11 +64,16 @@ def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Ite
         left, right = part.left, part.right
         if isinstance(left, Region) and isinstance(right, Region) and left.condition != right.condition:
             pairs = list(zip(_cut(question, left, words), _cut(question, right, words), strict=True))
-            apart = [(a, b) for a, b in pairs if a[0] != b[0] and a[1] != b[1]]
-            if apart:
-                example = quoted_texts([f"{before} [{region_text}]" for before, region_text in apart[0]])
-                what = f"{left} and {right} differ, and the words before them differ too"
-                yield prediction.name, f"in {len(apart):,} of {len(pairs):,} items {what}: {example}"
+            differing_pairs = [(a, b) for a, b in pairs if a[0] != b[0] and a[1] != b[1]]
+            if differing_pairs:
+                example = quoted_texts(
+                    [f"{before} [{region_text}]" for before, region_text in differing_pairs[0]]
+                )
+                problem = f"{left} and {right} differ, and the words before them differ too"
+                yield (
+                    prediction.name,
+                    f"in {len(differing_pairs):,} of {len(pairs):,} items {problem}: {example}",
+                )
 
 
 def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, str]]:

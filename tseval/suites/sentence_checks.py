@@ -122,8 +122,8 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
 
     for contrast, compared in pairs.items():
         if undecided := [pair for pair in compared if alike(*pair)]:
-            what = "are undecidable with this vocabulary: all words that differ are unknown, for example"
-            message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {what} "
+            problem = "are undecidable with this vocabulary: all words that differ are unknown, for example"
+            message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {problem} "
             message += f"{quoted_texts(undecided[0])}."
             yield ("warning", case.labels[0], message)
 
@@ -133,20 +133,20 @@ def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
     texts = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
     distinct = list(dict.fromkeys(text for column in texts.values() for text in column))
     missing = set(known.missing(list({word: None for text in distinct for word in text.split()})))
-    seen = [" ".join(UNKNOWN if word in missing else word for word in text.split()) for text in distinct]
+    masked = [" ".join(UNKNOWN if word in missing else word for word in text.split()) for text in distinct]
     words = UnknownWords(
-        pa.table({"sentence": pa.array(distinct, pa.string()), "seen": pa.array(seen, pa.string())}),
+        pa.table({"sentence": pa.array(distinct, pa.string()), "seen": pa.array(masked, pa.string())}),
         Unknown(mark=UNKNOWN),
     )
     if not words.of_rows:
         return
     place = {text: row for row, text in enumerate(distinct)}
     rows = {label: np.array([place[text] for text in column], np.int64) for label, column in texts.items()}
-    for what, labels, half_known in _half_known_items(case, words, rows, np.array(seen)):
+    for predicate, labels, half_known in _half_known_items(case, words, rows, np.array(masked)):
         if half_known.any():
             costs = rank_missing(words.count_missing([rows[label][half_known] for label in labels]))
             missing_words = known.listed([f"{word} ({count:,})" for word, count in costs])
-            summary = f"{half_known.sum():,} of {len(half_known):,} {what} with this vocabulary"
+            summary = f"{half_known.sum():,} of {len(half_known):,} {predicate} with this vocabulary"
             yield ("warning", labels[0], known.told(f"{summary}. Missing: {missing_words}."))
 
 

@@ -90,15 +90,15 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
         near = get_close_matches(language.casefold(), LANGUAGES, n=1, cutoff=0.85)
         if language_of(language) is None:
             place = path if path.exists() else folder.path
-            meant = _COUNTRIES.get(language.casefold()) or next(iter(near), None)
+            suggestion = _COUNTRIES.get(language.casefold()) or next(iter(near), None)
             message = (
                 f"no rules of writing are known for {language!r}, so tseval reads sentences "
                 "as you write them."
             )
-            if meant is None:
+            if suggestion is None:
                 yield Slip("note", place, line, message)
             else:
-                yield Slip("warning", place, line, f"{message} Did you mean {meant!r}?")
+                yield Slip("warning", place, line, f"{message} Did you mean {suggestion!r}?")
     usual = _FINAL_MARKS.get(language_of(folder.language) or "")
     stated = folder.line_of("terminator") is not None or any(map(_is_latin, words))
     if usual is not None and folder.terminator == "." and not stated:
@@ -227,17 +227,17 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
     source = _source_line(grammar, label)
     names = [slot.name for slot in grammar.slots]
     literal = {word.strip("{}<>$%*_.,") for word in _CODE.sub(" ", source).split()[1:]}
-    bare = [name for name in names if name in literal and not re.search(rf"{{{{-?\s*{name}\b", source)]
+    unbraced = [name for name in names if name in literal and not re.search(rf"{{{{-?\s*{name}\b", source)]
     if "{" in text or "}" in text:
         slot_name = next((name for name in names if re.search(rf"{{\s*{name}\b|\b{name}\s*}}", text)), "slot")
         message = f"braces are scored as words in {text!r}."
         fix = f"Write {{{{ {slot_name} }}}}, with two braces on each side."
         severity: Severity = "warning" if slot_name == "slot" else "error"
         yield Slip(severity, grammar.path, line, f"{message} {fix}")
-    elif bare:
-        message = f"{bare[0]!r} is a word in {text!r}, and also the name of a slot."
+    elif unbraced:
+        message = f"{unbraced[0]!r} is a word in {text!r}, and also the name of a slot."
         yield Slip(
-            "warning", grammar.path, line, f"{message} Write {{{{ {bare[0]} }}}} if you mean the slot."
+            "warning", grammar.path, line, f"{message} Write {{{{ {unbraced[0]} }}}} if you mean the slot."
         )
 
 
@@ -286,10 +286,10 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
             strict=True,
         )
         for better, worse in dict.fromkeys(pairs):
-            together = _together(better, worse)
-            if together is not None:
-                short = contrast.better if together in better.split() else contrast.worse
-                message = f"{together!r} is one word in {short!r}, and two words in the other sentence."
+            joined_word = _together(better, worse)
+            if joined_word is not None:
+                short = contrast.better if joined_word in better.split() else contrast.worse
+                message = f"{joined_word!r} is one word in {short!r}, and two words in the other sentence."
                 fix = "If this is a mistake, give both sentences the same spaces."
                 yield Slip(
                     "warning", grammar.path, _line(grammar, short), f"{message} {fix}", counts=False

@@ -28,11 +28,11 @@ def starter_language(name: str) -> str:
     code = name.strip().casefold()
     main = code.replace("_", "-").partition("-")[0]
     language = _CODES.get(main) or language_of(code) or language_of(main) or code
-    known = starter_languages()
-    if language not in known:
+    languages = starter_languages()
+    if language not in languages:
         fix = "For another language, leave --language out, and write its name into suite.yaml."
         message = (
-            f"tseval has no example for the language {name!r}.\n  {suggest(language, known, 'Languages')}"
+            f"tseval has no example for the language {name!r}.\n  {suggest(language, languages, 'Languages')}"
         )
         raise SuiteError(f"{message} {fix}")
     return language

@@ -192,9 +192,9 @@ def read_unimorph_verbs(path: Path, published: Sequence[tuple[str, str]]) -> Ver
         if pair is not None:
             verbs.setdefault(pair, Verb(*pair))
     if not verbs:
-        meant = "V;PRS;3;SG and V;PRS;3;PL" if chosen is None else ";".join(sorted(chosen))
+        tags_text = "V;PRS;3;SG and V;PRS;3;PL" if chosen is None else ";".join(sorted(chosen))
         raise SuiteError(
-            f"{path}: this UniMorph list has no verb with a singular and a plural form ({meant}).\n"
+            f"{path}: this UniMorph list has no verb with a singular and a plural form ({tags_text}).\n"
             f"  Name the list of the suite's language, or a table: {_TABLE}"
         )
     return VerbLexicon(f"{UNIMORPH}{path}", tuple(verbs.values()))

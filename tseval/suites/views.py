@@ -248,21 +248,21 @@ def pairs_of(case: Case, terminator: str | None = None, *, whole: bool = False) 
         SuiteError: The case has no pairs, or the sentences of an item do not differ after their first word.
     """
     if len(case.contrasts) != 1:
-        what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
+        problem = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(
-            f"the case {case.name!r} {what}, but this method needs pairs of sentences.\n  Choose other "
+            f"the case {case.name!r} {problem}, but this method needs pairs of sentences.\n  Choose other "
             "cases with --case."
         )
     (contrast,) = case.contrasts
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
     for index, *texts in zip(case.index.to_pylist(), *columns, strict=True):
         better, worse = (str(text).split() for text in texts)
-        differ = (
+        positions = (
             position
             for position, (word, other_word) in enumerate(zip(better, worse, strict=False))
             if word != other_word
         )
-        critical = next(differ, None)
+        critical = next(positions, None)
         if critical is None or (critical == 0 and not whole):
             missing = "word in which they differ" if critical is None else "word before they differ"
             sentence = " ".join(better)

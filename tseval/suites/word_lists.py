@@ -42,8 +42,8 @@ def likely_language(words: Collection[str]) -> str | None:
 
     def share(code: str) -> float:
         known = word_list(code)
-        of_it = [word in known or all(part in known for part in _LETTERS.findall(word)) for word in small]
-        return sum(of_it) / max(len(small), 1)
+        matches = [word in known or all(part in known for part in _LETTERS.findall(word)) for word in small]
+        return sum(matches) / max(len(small), 1)
 
     best = max(_LISTS, key=lambda name: share(_LISTS[name]))
     known = share(_LISTS[best])

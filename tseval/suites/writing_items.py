@@ -33,9 +33,9 @@ def write_items(
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes], labels: Sequence[str] | None) -> None:
     for place, case in enumerate(blocks):
-        asks = case.question.asks() is not None  # strings of a formal language need their features
+        needs_features = case.question.asks() is not None  # strings of a formal language need their features
         if labels is not None and place == 0:
-            names = ["case", *labels, *(case.features.column_names if asks else ())]
+            names = ["case", *labels, *(case.features.column_names if needs_features else ())]
             out.write("\t".join(names).encode() + b"\n")
         columns: list[Any] = [
             case.sentences.column(label).combine_chunks()
@@ -43,7 +43,7 @@ def _write_tsv(blocks: Iterable[Case], out: IO[bytes], labels: Sequence[str] | N
             else pa.repeat("", case.n_items)
             for label in labels or case.labels
         ]
-        if asks:
+        if needs_features:
             for name in case.features.column_names:
                 values: Any = case.features[name].combine_chunks().cast(pa.string())
                 columns.append(pc.binary_join_element_wise(name, values, "="))
