@@ -47,7 +47,7 @@ def test_intervals_of_the_page_are_those_of_scipy(language):
 
 def later_rows_of_the_page():
     """Return the page's numbers of later samples: read, wrong, and the interval."""
-    text = PAGE.read_text("utf-8").partition("The reader then judged new samples:\n")[2]
+    text = PAGE.read_text("utf-8").partition("judged new samples:\n")[2]
     return re.findall(r"^\| \w+ [^|]+ \| (\d+) \| (\d+) \| (\S+) to (\S+) \|", text, re.MULTILINE)
 
 
