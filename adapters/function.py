@@ -39,13 +39,13 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
 
     Values become numbers, true, false, none or text. If the function takes `device`, it gets the device.
     """
-    named = file_and_function(rest)
-    if named is None:
+    path_and_name = file_and_function(rest)
+    if path_and_name is None:
         raise ModelError(
             f"function:{rest}: the model must be named as FILE.py:FUNCTION.\n"
             "  Name a file and a function in it: --model mine.py:load"
         )
-    path, called = named
+    path, called = path_and_name
     target, where, name = pick_device(device), f"{path.name}:{called}", name_of_function(path, called)
     try:
         source = read_bytes(path)
@@ -129,9 +129,9 @@ def _check_arguments(function: Callable[..., object], keywords: Mapping[str, obj
             f"{where} takes no argument {unknown[0]!r}. {suggest(unknown[0], by_name, 'Arguments')}"
         )
     required = [name for name, parameter in by_name.items() if parameter.default is parameter.empty]
-    if lacking := [name for name in required if name not in keywords]:
+    if missing := [name for name in required if name not in keywords]:
         raise ModelError(
-            f"{where} needs a value for {', '.join(lacking)}.\n  Add --model-args {lacking[0]}=VALUE"
+            f"{where} needs a value for {', '.join(missing)}.\n  Add --model-args {missing[0]}=VALUE"
         )
 
 

@@ -125,42 +125,42 @@ class CausalModel(OfPieces):
             "dtype": opened.dtype,
             **({} if self.end is None else {"eos": True}),  # as for `white_space`, absent if default
         }
-        about = {"method": self.method.name, "word_marks": self._marks.kind}
-        self.card = opened.card("hf", protocol, white_space, **about)
+        card_details = {"method": self.method.name, "word_marks": self._marks.kind}
+        self.card = opened.card("hf", protocol, white_space, **card_details)
 
     def writing(self, rules: Writing) -> Self:
         """Return the same model that reads sentences as natural text; see `WritingModel`."""
-        written = super().writing(rules)
+        model = super().writing(rules)
         if self._parts is not None:
-            written._marks = find_marks(self.tokenizer, rules)
-            written._parts = written._marks.parts
-        return written
+            model._marks = find_marks(self.tokenizer, rules)
+            model._parts = model._marks.parts
+        return model
 
     def in_windows(self, window: int, stride: int) -> Self:
         """Return the same model, which reads long texts in windows (`tseval.pretrained.windows`)."""
         check_window(self.opened, window, stride)
-        read = copy(self)
-        read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
-        return read
+        model = copy(self)
+        model.windows, model.card = (window, stride), card_of_windows(self.card, window, stride)
+        return model
 
     def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
         """Return the same model, which reads sentences as continuations of a text; see `ContextModel`."""
         tokens = self._pieces.of_text(sentences, rules)
-        read = copy(self)
-        read.starts = (*self.starts, *tokens)
-        read.n_special = self.n_special + len(tokens)
-        if self.opened.longest is not None and read.n_special >= self.opened.longest:
+        model = copy(self)
+        model.starts = (*self.starts, *tokens)
+        model.n_special = self.n_special + len(tokens)
+        if self.opened.longest is not None and model.n_special >= self.opened.longest:
             raise ModelError(
                 f"the context has {len(tokens):,} tokens, but {self.card.name} reads at most "
                 f"{self.opened.longest:,} tokens, the sentence included.\n"
                 "  Write a smaller number of words, such as --context-words 100."
             )
-        read._pieces = self._pieces.inside_text()
-        read._methods = {}
-        read._text = ReadText(self.opened, read.starts[:-1]) if len(read.starts) > 1 else None
-        if read.starts:  # with a start, every first token has a context
-            read.card = replace(self.card, protocol={**self.card.protocol, "first_token": "scored"})
-        return read
+        model._pieces = self._pieces.inside_text()
+        model._methods = {}
+        model._text = ReadText(self.opened, model.starts[:-1]) if len(model.starts) > 1 else None
+        if model.starts:  # with a start, every first token has a context
+            model.card = replace(self.card, protocol={**self.card.protocol, "first_token": "scored"})
+        return model
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces; with windows, they may have any length."""
@@ -231,9 +231,9 @@ class CausalModel(OfPieces):
             warning = f"sentences longer than the attention window ({limit} tokens) are scored one in a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
-        method, why, _ = choose_method(self, methods, longest, batch_tokens)
-        if why and method not in self._methods.values():
-            self.warnings.append(f"for sentences of up to {longest} tokens: {why}")
+        method, reason, _ = choose_method(self, methods, longest, batch_tokens)
+        if reason and method not in self._methods.values():
+            self.warnings.append(f"for sentences of up to {longest} tokens: {reason}")
         self._methods[longest] = method
         if checked is not None:
             self._methods_behind[checked] = method
@@ -253,13 +253,13 @@ class CausalModel(OfPieces):
         tokens, counts = ended.tokens, ended.counts
         if self.windows is not None:
             return self._score_windows(tokens, counts, parts)
-        is_own = np.ones(len(tokens), dtype=np.bool_)
-        for token, behind in self._around(method):
+        is_of_text = np.ones(len(tokens), dtype=np.bool_)
+        for token, at_end in self._around(method):
             stops = np.cumsum(counts)
-            at = (stops if behind else stops - counts)[~ended.has_end if behind else slice(None)]
-            tokens = np.insert(tokens, at, tokens[at - 1] if token is None else token)
-            is_own = np.insert(is_own, at, values=False)
-            counts = counts + (~ended.has_end if behind else 1)
+            places = (stops if at_end else stops - counts)[~ended.has_end if at_end else slice(None)]
+            tokens = np.insert(tokens, places, tokens[places - 1] if token is None else token)
+            is_of_text = np.insert(is_of_text, places, values=False)
+            counts = counts + (~ended.has_end if at_end else 1)
         trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (not self.starts)  # the empty context consists of the start symbol
         if method.behind and self._text is not None:
@@ -268,7 +268,7 @@ class CausalModel(OfPieces):
         if self.end is not None:
             last = np.cumsum(counts) - 1 - (not method.shared)
             scores[last - 1, 0] += scores[last, 0]
-        return scores[is_own], n_contexts
+        return scores[is_of_text], n_contexts
 
     def _score_windows(
         self, tokens: np.ndarray, counts: np.ndarray, parts: np.ndarray
@@ -393,11 +393,11 @@ class CausalModel(OfPieces):
         numbers = np.maximum(batch.contexts, 0)
         inputs = self.opened.inputs(on_device(contexts.tokens[numbers], device))
         if packed:
-            may = attends(contexts, batch, device)[:, None]
+            is_visible = attends(contexts, batch, device)[:, None]
             # This mask is added to the attention scores: 0 where attention is allowed, the smallest number
             # elsewhere.
-            mask = torch.zeros(may.shape, dtype=self.model.dtype, device=device)
-            inputs["attention_mask"] = mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
+            mask = torch.zeros(is_visible.shape, dtype=self.model.dtype, device=device)
+            inputs["attention_mask"] = mask.masked_fill_(~is_visible, torch.finfo(mask.dtype).min)
             inputs["position_ids"] = on_device(contexts.depths[numbers], device)
         return inputs
 
@@ -425,8 +425,8 @@ class CausalModel(OfPieces):
         logits = self.opened.logits(inputs).flatten(0, 1)
         logits = logits[positions.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
-        chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
-        return log_shares(chosen, rows, *log_sums_exp_(logits, parts))
+        target_logits, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
+        return log_shares(target_logits, rows, *log_sums_exp_(logits, parts))
 
 
 def _as_they_are(tokens: np.ndarray, counts: np.ndarray) -> Ended:

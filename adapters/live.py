@@ -77,11 +77,11 @@ def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPiec
     opened = model.opened
     if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
         return model
-    now = wrap(opened)
+    fresh = wrap(opened)
     if (rules := model.writing_rules) is not None:
-        now = now.writing(rules)
-    now.card = recarded(model.card, now.card)
-    return now
+        fresh = fresh.writing(rules)
+    fresh.card = recarded(model.card, fresh.card)
+    return fresh
 
 
 def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:

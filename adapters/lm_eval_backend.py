@@ -134,8 +134,8 @@ class LmEvalModel:
         is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         with suppress(Exception):  # not every backend knows its tokens
             most = model.max_length
-            for at in np.flatnonzero(may_exceed(sentences, most)):
-                is_too_long[at] = len(model.tok_encode(str(sentences[int(at)]))) > most
+            for index in np.flatnonzero(may_exceed(sentences, most)):
+                is_too_long[index] = len(model.tok_encode(str(sentences[int(index)]))) > most
         return is_too_long
 
     def _advice(self, error: Exception) -> str:

@@ -104,22 +104,24 @@ class MaskedModel(OfPieces):
         protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
         if pll == "within_word_l2r":
             protocol["masked_word"] = "tokenizer" if self._pieces.parts_words else "spaces"
-        if bare := self._left_out():
-            protocol["without"] = ",".join(bare)
+        if absent_marks := self._left_out():
+            protocol["without"] = ",".join(absent_marks)
             self.warnings.append(
-                f"the tokenizer has {' and '.join(bare)} but does not add "
-                f"{'them' if len(bare) > 1 else 'it'} to a text, so sentences are scored without"
+                f"the tokenizer has {' and '.join(absent_marks)} but does not add "
+                f"{'them' if len(absent_marks) > 1 else 'it'} to a text, so sentences are scored without"
             )
         self.card = opened.card("mlm", protocol, white_space)
 
     def _left_out(self) -> list[str]:
         """List the start and end tokens that the tokenizer has but does not add to a text."""
-        tokenizer, put = self.opened.tokenizer, {*self.before, *self.after}
+        tokenizer, added = self.opened.tokenizer, {*self.before, *self.after}
         marks = [tokenizer.cls_token, tokenizer.sep_token]
         if not any(marks):
             marks = [tokenizer.bos_token, tokenizer.eos_token]
         return [
-            mark for mark in dict.fromkeys(marks) if mark and tokenizer.convert_tokens_to_ids(mark) not in put
+            mark
+            for mark in dict.fromkeys(marks)
+            if mark and tokenizer.convert_tokens_to_ids(mark) not in added
         ]
 
     def encode(self, sentences: pa.StringArray) -> EncodedForMasks:
@@ -142,11 +144,11 @@ class MaskedModel(OfPieces):
         n_copies = 0
         for length in np.unique(counts):
             first = starts[counts == length]
-            for some in np.array_split(first, -(-len(first) * length**2 // COPIED_TOKENS)):
-                at = some[:, None] + np.arange(length)
-                copies = self._copies(encoded.tokens[at], encoded.masked_with[at])
+            for batch in np.array_split(first, -(-len(first) * length**2 // COPIED_TOKENS)):
+                places = batch[:, None] + np.arange(length)
+                copies = self._copies(encoded.tokens[places], encoded.masked_with[places])
                 n_copies += len(copies.tokens)
-                result[at] = self._score(copies, encoded.tokens[at], batch_tokens)
+                result[places] = self._score(copies, encoded.tokens[places], batch_tokens)
         return result, n_copies
 
     @torch.inference_mode()
@@ -157,17 +159,17 @@ class MaskedModel(OfPieces):
         """
         period = self._pieces.encode(pa.array([f"{BEFORE} ."], pa.string()))
         assert period.pieces is not None
-        behind = period.tokens[int(period.pieces[0]) :]
+        ending = period.tokens[int(period.pieces[0]) :]
         counts = encoded.token_counts
         starts = np.cumsum(counts) - counts
         for length in np.unique(counts):
             places = np.flatnonzero(counts == length)
             at_once = max(1, min(batch_tokens // (int(length) + 2), AT_ONCE // self.opened.n_tokens))
-            for some in (places[first : first + at_once] for first in range(0, len(places), at_once)):
-                tokens = encoded.tokens[starts[some][:, None] + np.arange(length)]
-                ends = np.tile([self.mask, *behind], (len(some), 1))
-                logits = self._logits(np.hstack((tokens, ends)), np.full(len(some), length))
-                yield some, logits.log_softmax(-1)
+            for batch in (places[first : first + at_once] for first in range(0, len(places), at_once)):
+                tokens = encoded.tokens[starts[batch][:, None] + np.arange(length)]
+                ends = np.tile([self.mask, *ending], (len(batch), 1))
+                logits = self._logits(np.hstack((tokens, ends)), np.full(len(batch), length))
+                yield batch, logits.log_softmax(-1)
 
     def _copies(self, tokens: np.ndarray, words: np.ndarray) -> Copies:
         """Mask each token of equally long sentences in turn, with its word, and keep distinct copies."""
@@ -197,15 +199,15 @@ class MaskedModel(OfPieces):
         width = copies.tokens.shape[1] + self.n_special
         at_once = max(1, batch_tokens // width)
         for first in range(0, len(copies.tokens), at_once):
-            some = slice(first, first + at_once)
-            logits = self._logits(copies.tokens[some], copies.positions[some])
+            batch = slice(first, first + at_once)
+            logits = self._logits(copies.tokens[batch], copies.positions[batch])
             masked = slice(*np.searchsorted(copy_of, [first, first + at_once]).tolist())
             row, token = (
                 torch.from_numpy(index).to(logits.device)
                 for index in (copy_of[masked] - first, target[masked])
             )
-            chosen = logits[row, token]
-            result[order[masked]] = (chosen - log_sum_exp_(logits)[row]).cpu().numpy()
+            token_logits = logits[row, token]
+            result[order[masked]] = (token_logits - log_sum_exp_(logits)[row]).cpu().numpy()
         return result.reshape(tokens.shape)
 
     def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
@@ -255,8 +257,8 @@ def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
 
     def gather(_module: nn.Module, _inputs: object, output: ModelOutput) -> ModelOutput:
         hidden = output.last_hidden_state
-        at = row.to(hidden.device), column.to(hidden.device)
-        output.last_hidden_state = hidden[at][:, None]
+        places = row.to(hidden.device), column.to(hidden.device)
+        output.last_hidden_state = hidden[places][:, None]
         return output
 
     hook = encoder.register_forward_hook(gather)

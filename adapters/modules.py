@@ -129,14 +129,14 @@ class Reading:
         changed = ids.clone()
         changed[row, position] = (ids[row, position] + 1) % n_words
         moved = differ(first, read(changed))
-        here = float(moved[row, position])
-        if here == 0:
+        change = float(moved[row, position])
+        if change == 0:
             raise UnfitError(
                 4,
                 "the output at each word must predict the next word, so it must depend on the word "
                 "itself, but it does not",
             )
-        small = min(tolerance, here / 10)
+        small = min(tolerance, change / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:
             raise UnfitError(6, "the outputs for a sentence depend on the other sentences of the batch")
         if moved[row, :position].max() > small:
@@ -229,9 +229,9 @@ class ModuleModel(OfWords):
         """Return the same module with its current weights; see `ChangingModel`."""
         if self._fingerprint() == self.card.fingerprint:
             return self
-        now = type(self)(self.card.name, self.module, self.vocabulary)
-        now.card = recarded(self.card, now.card)
-        return now
+        fresh = type(self)(self.card.name, self.module, self.vocabulary)
+        fresh.card = recarded(self.card, fresh.card)
+        return fresh
 
     def after(self, sentences: Sequence[str], rules: Writing | None) -> Self:
         """Return the same module, which reads a text before every sentence; see `ContextModel`.
@@ -241,10 +241,10 @@ class ModuleModel(OfWords):
         """
         del rules  # the module reads words
         encoded = (self.encode(pa.array([sentence], pa.string())).tokens.tolist() for sentence in sentences)
-        read = copy(self)
+        model = copy(self)
         start = self._ids[self.vocabulary.start]
-        read._before = [*self._before, *(token for tokens in encoded for token in (*tokens, start))]
-        return read
+        model._before = [*self._before, *(token for tokens in encoded for token in (*tokens, start))]
+        return model
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
         """Yield the log-probabilities of all words at each position; see `DistributionModel`."""

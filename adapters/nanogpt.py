@@ -101,9 +101,9 @@ def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: st
     hash_weights(total, weights)
     with plain_errors("native", str(path)):
         opened = Pretrained(name, model.to(pick_device(device)), tokenizer, total.hexdigest(), {})
-        scored = NanoGPT(opened, bos, leading_space, words)
-    scored.characters = characters
-    return scored
+        scorer = NanoGPT(opened, bos, leading_space, words)
+    scorer.characters = characters
+    return scorer
 
 
 def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Tensor]]:
@@ -141,19 +141,19 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
     )  # fmt: skip
     with no_init():
         model = GPT2LMHeadModel(config).eval()
-    wanted = {part: tuple(tensor.shape) for part, tensor in model.state_dict().items()}
+    expected = {part: tuple(tensor.shape) for part, tensor in model.state_dict().items()}
     filled = {part: tensor.T if TRANSPOSED.fullmatch(part) else tensor for part, tensor in weights.items()}
     if tied:
         filled["lm_head.weight"] = filled[GPT]
-    for part, shape in wanted.items():
+    for part, shape in expected.items():
         if part.endswith("bias") and part not in filled:
             filled[part] = torch.zeros(shape)
     if wrong := [
         part
-        for part in sorted({*wanted, *filled})
-        if wanted.get(part) != getattr(filled.get(part), "shape", None)
+        for part in sorted({*expected, *filled})
+        if expected.get(part) != getattr(filled.get(part), "shape", None)
     ]:
-        actual, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
+        actual, needed = getattr(filled.get(wrong[0]), "shape", "missing"), expected.get(wrong[0], "none")
         raise ModelError(
             f"the shape of the tensor {wrong[0]} is {actual}, but a GPT-2 of {config.n_layer} layers needs "
             f"{needed}.\n"
@@ -170,9 +170,9 @@ def _tokenizer(
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # noqa: PLC0415  optional, and heavy
     from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415  heavy
 
-    beside = path.parent / "meta.pkl"
-    source = Path(vocab) if vocab is not None else beside
-    if vocab is None and not beside.is_file():
+    meta_file = path.parent / "meta.pkl"
+    source = Path(vocab) if vocab is not None else meta_file
+    if vocab is None and not meta_file.is_file():
         raise ModelError(
             "the checkpoint does not hold the vocabulary, so tseval cannot split text into tokens.\n"
             "  For a model of characters, add --model-args vocab=meta.pkl (from nanoGPT's data folder).\n"

@@ -103,11 +103,11 @@ class NativeModel(OfWords):
 
     def advance(self, state: State, tokens: np.ndarray) -> State:
         """Read one more word in every row; each distinct word is projected only once."""
-        distinct, which = np.unique(tokens, return_inverse=True)
+        distinct, indices = np.unique(tokens, return_inverse=True)
         with fast_products(self.device):
             projected = self.model.project(on_device(distinct, self.device))
         with fast_products(self.device) if self._products is None else Rerouted(self._products.linear):
-            return self.model.step(projected[on_device(which, self.device)], state)
+            return self.model.step(projected[on_device(indices, self.device)], state)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
         """Return the log-probabilities of next words, (words,) float32, in nats; on a GPU, as a tensor there.
@@ -139,11 +139,11 @@ class NativeModel(OfWords):
         """Yield the log-probabilities of all words after contexts; see `ContinuationModel`."""
         trie, nodes = trie_of_contexts(encoded.tokens, encoded.lengths)
         order = np.argsort(nodes, kind="stable")
-        for here in visit(self, trie):
-            first, stop = np.searchsorted(nodes[order], [here.nodes.start, here.nodes.stop])
+        for visited in visit(self, trie):
+            first, stop = np.searchsorted(nodes[order], [visited.nodes.start, visited.nodes.stop])
             for contexts in in_tiles(order[first:stop], self.model.sizes.vocabulary):
-                rows = on_device(here.rows[nodes[contexts] - here.nodes.start], self.device)
-                logits = self.model.logits(self.model.top(here.state)[rows])
+                rows = on_device(visited.rows[nodes[contexts] - visited.nodes.start], self.device)
+                logits = self.model.logits(self.model.top(visited.state)[rows])
                 yield contexts, logits.float().log_softmax(-1)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
@@ -241,8 +241,8 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
             f"--model-args {', '.join(remaining)}: a tseval checkpoint has only the argument precision.\n"
             f"  Remove {', '.join(remaining)} from --model-args."
         )
-    opened = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
-    return opened(name, checkpoint, pick_device(device), cast("ScoringPrecision", value))
+    model_class = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
+    return model_class(name, checkpoint, pick_device(device), cast("ScoringPrecision", value))
 
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | CausalModel:

@@ -24,8 +24,8 @@ AT_HAND = "hf:"
 def open_prompt(rest: str, arguments: Mapping[str, str], device: str) -> AskedModel:
     """Open a model that answers prompts, on this machine or on a server."""
     if rest.startswith(AT_HAND):  # imports transformers
-        at_hand = import_module("tseval.prompting.chat_model")
-        return cast("AskedModel", at_hand.open_chat(rest.removeprefix(AT_HAND), arguments, device))
+        module = import_module("tseval.prompting.chat_model")
+        return cast("AskedModel", module.open_chat(rest.removeprefix(AT_HAND), arguments, device))
     if rest.startswith(("http://", "https://")):
         served = import_module("tseval.prompting.served_model")
         return cast("AskedModel", served.open_served(rest, arguments))

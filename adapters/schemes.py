@@ -86,7 +86,7 @@ def _bundled_adapters() -> dict[str, EntryPoint]:
     """Read the schemes of the modules in this folder from their source."""
     entries = {}
     for path in Path(__file__).parent.glob("*.py"):
-        for stated in STATED.findall(path.read_text("utf-8")):
-            for scheme, function in ast.literal_eval(stated).items():
+        for text in STATED.findall(path.read_text("utf-8")):
+            for scheme, function in ast.literal_eval(text).items():
                 entries[scheme] = EntryPoint(scheme, f"{__package__}.{path.stem}:{function}", GROUP)
     return dict(sorted(entries.items()))

@@ -124,19 +124,19 @@ class PrefixModel(OfPieces):
         starts = np.cumsum(counts) - counts
         result = np.empty(len(encoded.tokens), dtype=np.float32)
         with self._products.rerouted(whole=True):
-            read = self.model.get_encoder()(
+            encoder_output = self.model.get_encoder()(
                 input_ids=self._context, attention_mask=self._mask, return_dict=True
             )
             n_contexts = 0
             for length in np.unique(counts):
-                at = starts[counts == length][:, None] + np.arange(length)
-                tokens = encoded.tokens[at]
+                places = starts[counts == length][:, None] + np.arange(length)
+                tokens = encoded.tokens[places]
                 # Sentences that differ only in their last token share one row of the decoder.
                 rows, row_of = np.unique(tokens[:, :-1], axis=0, return_inverse=True)
                 row_of = row_of.reshape(-1)
                 n_contexts += rows.size + len(rows)
-                logs = self._logs(rows, tokens, row_of, read, batch_tokens)
-                result[at] = logs
+                logs = self._logs(rows, tokens, row_of, encoder_output, batch_tokens)
+                result[places] = logs
         return result, n_contexts
 
     def _logs(
@@ -147,8 +147,8 @@ class PrefixModel(OfPieces):
         logprobs = np.empty(tokens.shape, dtype=np.float32)
         at_once = max(1, min(batch_tokens, OWN_LOGITS // self.opened.n_tokens) // length)
         for first in range(0, len(rows), at_once):
-            some = rows[first : first + at_once]
-            ids = np.hstack((np.full((len(some), 1), self.start), some)).astype(np.int64)
+            batch = rows[first : first + at_once]
+            ids = np.hstack((np.full((len(batch), 1), self.start), batch)).astype(np.int64)
             logs = self._read(ids, read).log_softmax(-1)
             sentences = np.flatnonzero((row_of >= first) & (row_of < first + at_once))
             row = torch.from_numpy(row_of[sentences] - first).to(logs.device)
@@ -174,12 +174,12 @@ class PrefixModel(OfPieces):
         draw = np.random.default_rng(0).choice(ordinary_tokens(self.opened), (3, 5))
         ids = np.hstack((np.full((3, 1), self.start), draw)).astype(np.int64)
         with self._products.rerouted(whole=True):
-            read = self.model.get_encoder()(
+            encoder_output = self.model.get_encoder()(
                 input_ids=self._context, attention_mask=self._mask, return_dict=True
             )
-            once, plain = (self._read(ids, encoded).log_softmax(-1) for encoded in (read, None))
+            shared, plain = (self._read(ids, encoded).log_softmax(-1) for encoded in (encoder_output, None))
             alone = torch.cat([self._read(ids[i : i + 1], None) for i in range(len(ids))]).log_softmax(-1)
-        noise, differences = ((encoded - plain).cpu().numpy() for encoded in (alone, once))
+        noise, differences = ((encoded - plain).cpu().numpy() for encoded in (alone, shared))
         if not within_noise(differences, noise, self.opened.rounded_to):
             raise ModelError(
                 f"seq2seq:{self.opened.name}: with a stored encoder context, the decoder differs from\n"

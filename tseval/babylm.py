@@ -225,12 +225,14 @@ def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
         _check(choice, choices[0])
     labels = ["right", *(f"wrong {n}" for n in range(1, n_options))]
     texts = {
-        label: [choice.options[at].prefix + choice.options[at].rest for choice in choices]
-        for at, label in enumerate(labels)
+        label: [choice.options[index].prefix + choice.options[index].rest for choice in choices]
+        for index, label in enumerate(labels)
     }
     lengths = {
-        label: [[len(part.split()) for part in (o.prefix, o.rest)] for o in (c.options[at] for c in choices)]
-        for at, label in enumerate(labels)
+        label: [
+            [len(part.split()) for part in (o.prefix, o.rest)] for o in (c.options[index] for c in choices)
+        ]
+        for index, label in enumerate(labels)
     }
     formula = " & ".join(f"[(2;%right%) < (2;%{label}%)]" for label in labels[1:])
     kind = pa.list_(pa.int64())
@@ -294,14 +296,14 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
         choices = loaded.choices[first : first + case.n_items]
         first += case.n_items
         scores = _scores(case, scored)
-        chosen = scores.argmax(axis=1)
-        n_tied += int(((scores == scores[:, :1]).sum(axis=1) > 1)[chosen == 0].sum())
+        best = scores.argmax(axis=1)
+        n_tied += int(((scores == scores[:, :1]).sum(axis=1) > 1)[best == 0].sum())
         answers: list[Answer] = [
-            {"id": f"{case.name}_{number}", "pred": choice.options[at].answer}
-            for number, (choice, at) in enumerate(zip(choices, chosen.tolist(), strict=True))
+            {"id": f"{case.name}_{number}", "pred": choice.options[index].answer}
+            for number, (choice, index) in enumerate(zip(choices, best.tolist(), strict=True))
         ]
         answered[case.name] = answers
-        subsets[case.name] = float((chosen == 0).mean())
+        subsets[case.name] = float((best == 0).mean())
         if loaded.task.correlates:
             shares = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))[:, 0]
             for answer, share in zip(answers, shares.tolist(), strict=True):
@@ -404,8 +406,8 @@ def write_summary(model: Model, results: Mapping[str, TaskResult], where: Path) 
         for folder, result in results.items()
     }
     card = model.card
-    about = {"name": card.name, "fingerprint": card.fingerprint, "protocol": dict(card.protocol)}
-    write_text(where / SUMMARY, json.dumps({"model": about, "tasks": tasks}, indent=1) + "\n")
+    model_facts = {"name": card.name, "fingerprint": card.fingerprint, "protocol": dict(card.protocol)}
+    write_text(where / SUMMARY, json.dumps({"model": model_facts, "tasks": tasks}, indent=1) + "\n")
 
 
 def _write(path: Path, result: TaskResult) -> None:

@@ -335,15 +335,15 @@ def take_lock(path: Path) -> int | None:
         in this process and in the processes that inherited it.
     """
     while True:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _lock(held):
-            os.close(held)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _lock(lock):
+            os.close(lock)
             return None
         # Another process may have removed the file between our opening and locking it.
         with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(held), os.stat(path)):
-                return held
-        os.close(held)
+            if os.path.samestat(os.fstat(lock), os.stat(path)):
+                return lock
+        os.close(lock)
 
 
 def _lock(file: int) -> bool:
@@ -361,12 +361,12 @@ def _lock(file: int) -> bool:
 @contextmanager
 def locked(path: Path, taken: TsevalError) -> Iterator[None]:
     """Hold a lock during a with block; raise `taken` if another process holds it."""
-    if (held := take_lock(path)) is None:
+    if (lock := take_lock(path)) is None:
         raise taken
     try:
         yield
     finally:
-        remove_lock(path, held)
+        remove_lock(path, lock)
 
 
 def remove_lock(path: Path, held: int) -> None:

@@ -76,8 +76,8 @@ def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _TwiceError(f"the key {twice[:60]!r} appears twice in one object")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise _TwiceError(f"the key {duplicate[:60]!r} appears twice in one object")
     return mapping
 
 
@@ -130,7 +130,7 @@ def _refuse_ambiguous(root: Node) -> None:
                 line = f"line {node.start_mark.line + 1}"
                 raise ContentError(f"a whole number has more than {MOST_DIGITS} digits ({line})")
         elif isinstance(node, MappingNode):
-            seen = set()
+            keys = set()
             for key, value in node.value:
                 line = f"line {key.start_mark.line + 1}"
                 if key.tag == "tag:yaml.org,2002:merge":
@@ -138,9 +138,9 @@ def _refuse_ambiguous(root: Node) -> None:
                         f"YAML merge keys (<<) are not allowed: write the keys and values themselves ({line})"
                     )
                 if isinstance(key, ScalarNode):
-                    if (key.tag, key.value) in seen:
+                    if (key.tag, key.value) in keys:
                         raise ContentError(f"the key {key.value[:60]!r} appears twice ({line}): keep one")
-                    seen.add((key.tag, key.value))
+                    keys.add((key.tag, key.value))
                 pending += [key, value]
 
 
@@ -163,10 +163,10 @@ def checked(content: object, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         message = str(error)
     try:
-        explained = _explained(deepcopy(content), kind, message)
+        explanation = _explained(deepcopy(content), kind, message)
     except RecursionError:
-        explained = ContentError("its lists and mappings are nested too deeply", "the file")
-    raise explained
+        explanation = ContentError("its lists and mappings are nested too deeply", "the file")
+    raise explanation
 
 
 # Form of msgspec's messages: "Expected `str | null`, got `int` - at `$.rows[0].accuracy[...]`", and for the
@@ -261,11 +261,11 @@ def numbered_lines(
     A file that begins with a byte order mark of UTF-16 is read as UTF-16, whatever `encoding` is. `limit`
     names the limit on bytes; with `rows`, the number of lines is limited too.
     """
-    within, number = limits(), 0
-    for block in _blocks(path, limit, within, encoding):
+    bounds, number = limits(), 0
+    for block in _blocks(path, limit, bounds, encoding):
         for line in block:
             number += 1
-            if rows and number > within.rows:
+            if rows and number > bounds.rows:
                 raise beyond("rows", path, "the file has too many lines")
             yield number, line.rstrip("\r")
 

@@ -161,16 +161,16 @@ class Case:
         columns = {
             label: [rules.write(f"{text}{end}")[0] for text in column] for label, column in texts.items()
         }
-        written = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
-        return replace(self, sentences=written)
+        table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+        return replace(self, sentences=table)
 
     def ended(self, terminator: str | None) -> Case:
         """Return the same case with the terminator at the end of every sentence."""
         if terminator is None:
             return self
         texts: list[Any] = [self.sentences[label] for label in self.labels]
-        ended: list[Any] = [pc.binary_join_element_wise(column, terminator, " ") for column in texts]
-        return replace(self, sentences=pa.table(ended, names=list(self.labels)))
+        columns: list[Any] = [pc.binary_join_element_wise(column, terminator, " ") for column in texts]
+        return replace(self, sentences=pa.table(columns, names=list(self.labels)))
 
     def as_text(self) -> Case:
         """Return the same case for people and other programs: without unwritten word boundaries."""
@@ -383,9 +383,9 @@ def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
     digest = hashlib.sha256(json.dumps(["tseval suite 1", terminator]).encode())
     for case in cases:
         columns = [("item", case.index), *named_columns(case.sentences), *named_columns(case.features)]
-        about = [case.name, case.construction, case.phenomenon, case.dependency, case.n_items]
+        facts = [case.name, case.construction, case.phenomenon, case.dependency, case.n_items]
         kinds = [[name, str(column.type)] for name, column in columns]
-        digest.update(json.dumps([about, case.question.describe(), len(case.labels), kinds]).encode())
+        digest.update(json.dumps([facts, case.question.describe(), len(case.labels), kinds]).encode())
         for _, column in columns:
             hash_column(digest, column)
         case.question.hash_into(digest)

@@ -81,9 +81,9 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         cls, arg_dict: dict[str, object], additional_config: dict[str, object] | None = None
     ) -> TsevalLM:
         """Open the model, and set `path` in its arguments, because lm-eval names its results folder by it."""
-        made: TsevalLM = super().create_from_arg_obj(arg_dict, additional_config)
-        arg_dict["path"] = f"{made.card.name}-{made.card.fingerprint[:8]}"
-        return made
+        model: TsevalLM = super().create_from_arg_obj(arg_dict, additional_config)
+        arg_dict["path"] = f"{model.card.name}-{model.card.fingerprint[:8]}"
+        return model
 
     @property
     def card(self) -> ModelCard:
@@ -94,8 +94,8 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         """Give each model its own table in the file of `--use_cache`: lm-eval's keys name no model."""
         super().set_cache_hook(cache_hook)
         if (cache := cache_hook.dbdict) is not None:
-            scored = [self.card.fingerprint, self.card.protocol, self._tokenise, version("tseval")]
-            cache.tablename = sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
+            identity = [self.card.fingerprint, self.card.protocol, self._tokenise, version("tseval")]
+            cache.tablename = sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
             cache.conn.execute(
                 f'CREATE TABLE IF NOT EXISTS "{cache.tablename}" (key TEXT PRIMARY KEY, value BLOB)'
             )

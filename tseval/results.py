@@ -56,8 +56,8 @@ def table(runs: Source | Iterable[Source], by: str | Sequence[str] = ()) -> pd.D
 
 
 def _document(members: Sequence[Run | Board], by: str | Sequence[str]) -> Document:
-    made = document_of(members, by)
-    return made if isinstance(made, Document) else lay_out(made)
+    document = document_of(members, by)
+    return document if isinstance(document, Document) else lay_out(document)
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ def compare(
         RunError: A name does not mean exactly one run, or the runs have different items.
     """
     first, second = _single(a), _single(b)
-    opened = for_analysis([second, first])
-    names = list(opened.verdicts)
-    return PairedComparison(names[1], names[0], differences_table(opened, None, as_names(by), margin))
+    runs = for_analysis([second, first])
+    names = list(runs.verdicts)
+    return PairedComparison(names[1], names[0], differences_table(runs, None, as_names(by), margin))
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,10 @@ def report(
         RunError: There is no such run or leaderboard, or the runs have different items.
         SuiteError: The runs are on another suite than `suite`.
     """
-    listed = _listed(runs)
-    names = [str(run.path or run.name) if isinstance(run, Run) else str(run) for run in listed]
-    html, lacking = report_page(_opened(listed), names, suite, title)
-    page = Page(html, lacking)
+    sources = _listed(runs)
+    names = [str(run.path or run.name) if isinstance(run, Run) else str(run) for run in sources]
+    html, missing = report_page(_opened(sources), names, suite, title)
+    page = Page(html, missing)
     if path is not None:
         page.save(path)
     return page
@@ -196,16 +196,16 @@ def _as_numbers(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def _listed(runs: Source | Iterable[Source]) -> list[Source]:
-    listed = [runs] if isinstance(runs, Run | Path | str) else list(runs)
-    for run in listed:
+    sources = [runs] if isinstance(runs, Run | Path | str) else list(runs)
+    for run in sources:
         if not isinstance(run, Run | Path | str):
             raise RunError(
                 f"{type(run).__name__} is the type of an argument, but it must be a run, a path or a text.\n"
                 "  Use what tseval.evaluate or tseval.read_run returns, or name the folder of a run."
             )
-    if not listed:
+    if not sources:
         raise RunError("the list of runs is empty.\n  Name at least one run or leaderboard.")
-    return listed
+    return sources
 
 
 def _opened(runs: Source | Iterable[Source], *, items: bool = False) -> list[Run | Board]:
@@ -223,10 +223,10 @@ def _opened(runs: Source | Iterable[Source], *, items: bool = False) -> list[Run
 def _single(run: Source) -> Run:
     if isinstance(run, Run):
         return run
-    opened = open_items([str(name) for name in _listed(run)])
-    if len(opened) != 1:
+    members = open_items([str(name) for name in _listed(run)])
+    if len(members) != 1:
         raise RunError(
-            f"{run} has {len(opened)} runs, but `compare` needs exactly one run on each side.\n"
-            f"  Name one of them, such as {opened[0].path}"
+            f"{run} has {len(members)} runs, but `compare` needs exactly one run on each side.\n"
+            f"  Name one of them, such as {members[0].path}"
         )
-    return opened[0]
+    return members[0]

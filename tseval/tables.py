@@ -53,30 +53,30 @@ def read_parquet(
     """
     if isinstance(source, Path):
         refuse_irregular(source)
-    opened = pa.OSFile(str(source), "rb") if isinstance(source, Path) else pa.BufferReader(source)
-    with opened as content:
+    source_file = pa.OSFile(str(source), "rb") if isinstance(source, Path) else pa.BufferReader(source)
+    with source_file as content:
         try:
             with pq.ParquetFile(content) as file:
                 _check_size(file, content.size())
                 names = file.schema_arrow.names
                 _check_names(names, types if needed is None else needed, known)
-                chosen = None if others else [name for name in names if name in types]
-                wanted = file.schema_arrow
-                texts = [field.name for field in wanted if _is_text(field.type)]
+                columns_read = None if others else [name for name in names if name in types]
+                schema = file.schema_arrow
+                texts = [field.name for field in schema if _is_text(field.type)]
             # Repeated texts are stored once in the file. Read them as dictionaries, and expand them if that
             # is small.
             content.seek(0)
             with pq.ParquetFile(content, read_dictionary=texts) as file:
                 # Arrow's threads are hardly faster, and abort a process that exits while they start.
-                table = file.read(chosen, use_threads=False)
+                table = file.read(columns_read, use_threads=False)
             table.validate(full=True)
-            table = _unfolded(table, wanted)
+            table = _unfolded(table, schema)
         except (*_ERRORS, OSError) as error:
             raise ContentError(f"not a Parquet file ({shortened(first_line(error), 150)})") from None
     columns = [_held(table, name, types.get(name), any_type) for name in table.column_names]
     # The metadata of pandas could rename columns when the table becomes a data frame.
-    noted = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
-    return pa.Table.from_arrays(columns, table.column_names, metadata=noted or None)
+    metadata = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
+    return pa.Table.from_arrays(columns, table.column_names, metadata=metadata or None)
 
 
 def _check_size(file: pq.ParquetFile, size: int) -> None:
@@ -128,8 +128,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check_names(names: list[str], needed: Iterable[str], known: Collection[str] | None) -> None:
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ContentError(f"has two columns {shortened(twice[0], 60)!r}")
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise ContentError(f"has two columns {shortened(duplicates[0], 60)!r}")
     if missing := [name for name in needed if name not in names]:
         raise ContentError(f"has no column {missing[0]!r}")
     if known is not None and not set(names) <= set(known):
@@ -196,8 +196,8 @@ def open_table(
         The place of the header, the column names, and the rows. Each row is its place, `file:line`, and its
         cells. A first column without a name (pandas' index) is left out. An empty file has no columns.
     """
-    read = _csv_rows if bare_name(path).endswith(".csv") else _pandas_rows
-    return _opened(path, read(path, encoding), headed)
+    reader = _csv_rows if bare_name(path).endswith(".csv") else _pandas_rows
+    return _opened(path, reader(path, encoding), headed)
 
 
 def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, dict[str, str]]]:
@@ -287,9 +287,9 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
             "Macintoshes.\n  Save the file again with the line ends of Unix or Windows."
         )
     reader = csv.reader(chain([first], lines), delimiter=_delimiter(path, first, skipped + 1), strict=True)
-    begun = skipped
+    n_lines = skipped
     while True:
-        place = f"{path}:{begun + 1}"
+        place = f"{path}:{n_lines + 1}"
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -305,7 +305,7 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
             ) from None
         if cells is None:
             return
-        begun = skipped + reader.line_num
+        n_lines = skipped + reader.line_num
         if any(cell.strip() for cell in cells):
             yield place, cells
 

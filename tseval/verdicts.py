@@ -155,13 +155,13 @@ def missing_words(
     half_known = verdicts.filter(verdicts[HALF_KNOWN])
     costs: Counter[str] = Counter()
     for case, of_case in _rows_by_label(suite, rows):
-        here = half_known.filter(pc.equal(half_known["case"], pa.scalar(case.name)))
+        case_rows = half_known.filter(pc.equal(half_known["case"], pa.scalar(case.name)))
         labels = {str(contrast): [contrast.better, contrast.worse] for contrast in case.contrasts}
-        for contrast in map(str, pc.unique(here["contrast"]).to_pylist()):
-            items = here.filter(pc.equal(here["contrast"], pa.scalar(contrast)))["item"]
+        for contrast in map(str, pc.unique(case_rows["contrast"]).to_pylist()):
+            items = case_rows.filter(pc.equal(case_rows["contrast"], pa.scalar(contrast)))["item"]
             indices = pc.index_in(items, value_set=case.index).to_numpy()
-            compared = labels.get(contrast, list(of_case))
-            costs += words.count_missing([of_case[label][indices] for label in compared])
+            row_labels = labels.get(contrast, list(of_case))
+            costs += words.count_missing([of_case[label][indices] for label in row_labels])
     return costs
 
 

@@ -108,10 +108,10 @@ class Writing:
         spelt, text, starts = dict(self.spelling), "", []
         close_before, close_after = _set_of(self.close_before), _set_of(self.close_after)
         quotes, spaces = self.quotes, self.spaces
-        opened: set[str] = set()
+        open_quotes: set[str] = set()
         close, capital = True, self.capital
         for gap, token in _WORDS.findall(sentence):
-            closes = token in opened
+            closes = token in open_quotes
             starts.append(len(text))
             if gap not in {"", " "} and (BOUNDARY in gap or OTHER_SPACES.search(gap)):
                 text += without_boundaries(gap)
@@ -124,7 +124,7 @@ class Writing:
             text += word
             close = token in close_after
             if token in quotes:
-                opened ^= {token}
+                open_quotes ^= {token}
                 close = close or not closes
         return text, starts
 
@@ -142,20 +142,20 @@ class Writing:
         """Add the rules of a suite; refuse unknown rules and values of the wrong type."""
         changed: dict[str, object] = {}
         for name, value in given.items():
-            had = getattr(self, name, None) if name in RULES else None
-            if had is None:
+            current = getattr(self, name, None) if name in RULES else None
+            if current is None:
                 raise SuiteError(
                     f"{where}: the key `writing` has a rule {name!r}, which tseval does not know. "
                     f"{suggest(name, RULES, 'Rules')}"
                 )
-            if isinstance(had, bool) and isinstance(value, bool):
+            if isinstance(current, bool) and isinstance(value, bool):
                 changed[name] = value
             elif name == "spelling" and isinstance(value, dict):
-                changed[name] = (*had, *((str(a), str(b)) for a, b in value.items()))
-            elif name != "spelling" and not isinstance(had, bool) and isinstance(value, list):
-                changed[name] = (*had, *map(str, value))
+                changed[name] = (*current, *((str(a), str(b)) for a, b in value.items()))
+            elif name != "spelling" and not isinstance(current, bool) and isinstance(value, list):
+                changed[name] = (*current, *map(str, value))
             else:
-                kind = "true or false" if isinstance(had, bool) else "a list of tokens"
+                kind = "true or false" if isinstance(current, bool) else "a list of tokens"
                 kind = "a mapping of tokens to how they are written" if name == "spelling" else kind
                 raise SuiteError(
                     f"{where}: in the key `writing`, the rule `{name}` has the wrong value "
@@ -232,12 +232,12 @@ def read_writing(given: object, where: str) -> Writing | None:
     if given is None:
         return None
     rules = dict(given) if isinstance(given, dict) else {"language": given}
-    named = str(rules.pop("language", "english"))
-    language = language_of(named)
+    language_name = str(rules.pop("language", "english"))
+    language = language_of(language_name)
     if language is None:
         raise SuiteError(
-            f"{where}: the key `writing` names {named!r}, for which tseval has no rules. "
-            f"{suggest(named, LANGUAGES, 'Languages')}\n"
+            f"{where}: the key `writing` names {language_name!r}, for which tseval has no rules. "
+            f"{suggest(language_name, LANGUAGES, 'Languages')}\n"
             "  For another language, delete the line `writing:`, and add the line `language: NAME`."
         )
     return LANGUAGES[language].extended(rules, where)

@@ -58,8 +58,8 @@ def evaluate_during(  # noqa: PLR0913 - what is scored, where it is kept, and wh
     if step < 0:
         raise RunError(f"step={step}: a training step cannot be negative. Write a step of 0 or more")
     model = open_model(model)
-    held = getattr(model, "__dict__", {}).values()
-    with undisturbed(*(part for part in held if isinstance(part, nn.Module))):
+    attributes = getattr(model, "__dict__", {}).values()
+    with undisturbed(*(part for part in attributes if isinstance(part, nn.Module))):
         plan = make_plan(as_read(model, suite, "auto"), suite)
         details: dict[str, Json] = {**plan.card.details, "step": int(step)}
         if tokens is not None:

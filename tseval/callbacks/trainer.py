@@ -116,9 +116,9 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
             state.log_history.append({**numbers, "step": step})
         else:
             # The loss of this step may still have to be logged, and every call of `log` clears this flag.
-            waiting = trainer.control.should_log
+            should_log = trainer.control.should_log
             trainer.log(dict(numbers))
-            trainer.control.should_log = waiting
+            trainer.control.should_log = should_log
         # The name in earlier versions, which the next version removes; it is only in the history.
         if (mean := run.mean()) is not None:
             state.log_history[-1][f"tseval_{self.suite.name}"] = mean

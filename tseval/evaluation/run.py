@@ -120,11 +120,15 @@ def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] |
 
 def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
     """Raise an error if a finished run was judged with other columns of `--cluster`."""
-    had = run.manifest.suite.clusters or ()
-    if had == suite.clusters:
+    clusters = run.manifest.suite.clusters or ()
+    if clusters == suite.clusters:
         return
-    named = " ".join(f"--cluster {name}" for name in had or suite.clusters)
-    options = f"with {named}, but the command leaves it out or changes it" if had else f"without {named}"
+    run_options = " ".join(f"--cluster {name}" for name in clusters or suite.clusters)
+    options = (
+        f"with {run_options}, but the command leaves it out or changes it"
+        if clusters
+        else f"without {run_options}"
+    )
     raise RunError(
         f"{path} is a complete run, which was scored {options}, so --resume cannot continue it.\n"
         "  Score the suite again without --resume, into another folder: --out FOLDER"

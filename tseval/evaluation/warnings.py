@@ -63,8 +63,8 @@ def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out
         )
     if not plan.items.files:  # notes about data are printed when the data are read
         yield from plan.items.notes
-    if (chosen := (plan.items.columns or {}).get("alternatives")) in ALTERNATIVES:
-        yield f"alternatives={chosen}: {ALTERNATIVES[str(chosen)].meaning}"
+    if (alternatives := (plan.items.columns or {}).get("alternatives")) in ALTERNATIVES:
+        yield f"alternatives={alternatives}: {ALTERNATIVES[str(alternatives)].meaning}"
     if len(plan.too_long):
         unreadable = describe_too_long(plan.scorer, plan.too_long)
         yield f"{unreadable}: {counted(n_left_out, 'contrast')} undecidable"
@@ -79,8 +79,8 @@ def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out
     misleading = [(case.name, *warning) for case in plan.items.cases for warning in case.question.warnings()]
     if misleading:
         name, counted_as, problem = misleading[0]
-        more = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
-        yield f"case {name!r}, {counted_as!r}: {problem}{more}"
+        remainder = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
+        yield f"case {name!r}, {counted_as!r}: {problem}{remainder}"
     n_lost, lost = pc.sum(verdicts["undecidable"]).as_py() - n_left_out, "contrasts are undecidable"
     n_all = verdicts.num_rows
     single = not plan.items.has_accuracy or 2 * n_lost <= n_all  # warn about sentences, not about contrasts
@@ -108,8 +108,10 @@ def _mistakes(suite: Suite) -> Iterator[str]:
     ]
     if mistakes:
         name, message = mistakes[0]
-        more = f" ({len(mistakes) - 1:,} more case{'s' * (len(mistakes) > 2)})" if len(mistakes) > 1 else ""
-        yield f"case {name!r}: {message.removesuffix('.')}{more}. To list all, run tseval lint"
+        remainder = (
+            f" ({len(mistakes) - 1:,} more case{'s' * (len(mistakes) > 2)})" if len(mistakes) > 1 else ""
+        )
+        yield f"case {name!r}: {message.removesuffix('.')}{remainder}. To list all, run tseval lint"
 
 
 MISSING_SHOWN = 5
@@ -139,6 +141,6 @@ def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[st
     examples = ", ".join(
         f"{shortened(word, 40)} ({counted(n, 'pair')})" for word, n in missing[:MISSING_SHOWN]
     )
-    more = len(missing) - MISSING_SHOWN
-    rest = f", and {counted(more, 'word')} more (tseval lint --vocab MODEL --all)" if more > 0 else ""
+    n_more = len(missing) - MISSING_SHOWN
+    rest = f", and {counted(n_more, 'word')} more (tseval lint --vocab MODEL --all)" if n_more > 0 else ""
     yield f"{message}. Most frequent missing words: {examples}{rest}"

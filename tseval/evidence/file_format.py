@@ -89,8 +89,8 @@ def read_evidence(source: Path | bytes) -> Evidence:
     try:
         table = read_parquet(source, _TYPES, needed=["seen"], known=_COLUMNS)
         head = _head(table)
-        wanted = pa.float64() if head.unit == "sentence" else pa.float32()
-        _check_columns(table, wanted)
+        number_type = pa.float64() if head.unit == "sentence" else pa.float32()
+        _check_columns(table, number_type)
     except ContentError as error:
         raise EvidenceError(f"the file is not a file of evidence (per-token scores): {error}") from None
     table = table.replace_schema_metadata(None)
@@ -113,8 +113,8 @@ def _head(table: pa.Table) -> _Head:
 
 def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
-    always, sometimes = names[:2], names[2:]
-    if always != ["logprob", "seen"] or sometimes not in _SOMETIMES:
+    required, optional = names[:2], names[2:]
+    if required != ["logprob", "seen"] or optional not in _SOMETIMES:
         raise ContentError(
             f"the columns of the file are {', '.join(names)}, but the first two must be logprob and seen"
         )

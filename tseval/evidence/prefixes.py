@@ -70,8 +70,8 @@ def count_shared(values: NDArray[np.generic], words: Words, most: Rows | None = 
     alive = np.flatnonzero(most > 0)
     depth = 0
     while len(alive):
-        here, before = words.starts[alive] + depth, words.starts[alive - 1] + depth
-        alive = alive[values[here] == values[before]]
+        indices, before = words.starts[alive] + depth, words.starts[alive - 1] + depth
+        alive = alive[values[indices] == values[before]]
         depth += 1
         shared[alive] = depth
         alive = alive[most[alive] > depth]
@@ -94,10 +94,10 @@ def find_nodes(words: Words, shared: Rows) -> Rows:
     alive = np.flatnonzero(words.lengths > 0)
     depth = 0
     while len(alive):
-        here = words.starts[alive] + depth
+        indices = words.starts[alive] + depth
         # The last sentence whose word at this depth is a node: all sentences between share the word.
-        origin = np.maximum.accumulate(np.where(is_node[here], np.arange(len(alive)), 0))
-        nodes[here] = nodes[here[origin]]
+        origin = np.maximum.accumulate(np.where(is_node[indices], np.arange(len(alive)), 0))
+        nodes[indices] = nodes[indices[origin]]
         depth += 1
         alive = alive[words.lengths[alive] > depth]
     return nodes

@@ -115,10 +115,10 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
 def _at_last_words(lists: pa.ChunkedArray[Any], words: Words) -> pa.ChunkedArray[Any]:
     """Put the lists of a sentence at its last word, whose node no earlier sentence has; null elsewhere."""
     sentence = np.zeros(len(words.texts), dtype=np.int64)
-    nothing = np.ones(len(words.texts), dtype=np.bool_)
+    is_missing = np.ones(len(words.texts), dtype=np.bool_)
     last = words.starts + words.lengths - 1
-    sentence[last], nothing[last] = np.arange(len(last)), False
-    return lists.take(pa.array(sentence, pa.int64(), mask=nothing))
+    sentence[last], is_missing[last] = np.arange(len(last)), False
+    return lists.take(pa.array(sentence, pa.int64(), mask=is_missing))
 
 
 def _with_first_tokens(
@@ -130,12 +130,12 @@ def _with_first_tokens(
     look[starts] = look.max() + 1 + np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     column = np.zeros(len(look), dtype=np.int64)
     column[starts] = tokens
-    nothing = np.ones(len(look), dtype=np.bool_)
-    nothing[starts] = False
-    return table.append_column("unscored", pa.array(column, pa.int64(), mask=nothing)), look
+    is_missing = np.ones(len(look), dtype=np.bool_)
+    is_missing[starts] = False
+    return table.append_column("unscored", pa.array(column, pa.int64(), mask=is_missing)), look
 
 
 def _table(logprob: pa.Array, seen: pa.StringArray, own: pa.StringArray) -> pa.Table:  # type: ignore[type-arg]
     """Return the table of evidence; `seen` is null if the model reads the suite's word or sentence."""
-    same = pc.equal(seen, own)
-    return pa.table({"logprob": logprob, "seen": pc.if_else(same, pa.scalar(None, pa.string()), seen)})
+    is_same = pc.equal(seen, own)
+    return pa.table({"logprob": logprob, "seen": pc.if_else(is_same, pa.scalar(None, pa.string()), seen)})

@@ -117,13 +117,13 @@ def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
 def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     _refuse_other_size(evidence, len(sentences))
     lengths = split_words(sentences).lengths
-    nothing = pa.nulls(int(lengths.sum()), pa.float32())
+    nulls = pa.nulls(int(lengths.sum()), pa.float32())
     table = pa.table(
         {
             "sentence": sentences,
             "seen": pc.coalesce(whole_column(evidence.table, "seen"), sentences),
             "logprob": whole_column(evidence.table, "logprob"),
-            "words": pa.ListArray.from_arrays(list_offsets(lengths), nothing),
+            "words": pa.ListArray.from_arrays(list_offsets(lengths), nulls),
         }
     )
     for name in ANSWER_COLUMNS:

@@ -58,8 +58,8 @@ def read_plain_object(path: Path) -> object:
     file = read_object(path, frozenset({_META}), OWN_LIMITS)
     tensors = _tensors_in(file.value, TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
     file.check(tensors)
-    made = {tensor: file.read(tensor) for tensor in tensors}
-    return _written_out(file.value, made)
+    tensor_values = {tensor: file.read(tensor) for tensor in tensors}
+    return _written_out(file.value, tensor_values)
 
 
 def _tensors_in(value: object, budget: int) -> list[StoredTensor]:
@@ -209,8 +209,8 @@ class Checkpoint:
         last = course[-1] if isinstance(course, list) and course else None
         if not isinstance(last, dict) or type(last.get("step")) is not int:
             return {}
-        which = [self.training.get(name) for name in ("settings", "digests", "files")]
-        mark = hashlib.sha256(json.dumps(which, sort_keys=True).encode()).hexdigest()[:8]
+        course_parts = [self.training.get(name) for name in ("settings", "digests", "files")]
+        mark = hashlib.sha256(json.dumps(course_parts, sort_keys=True).encode()).hexdigest()[:8]
         return {**{name: last[name] for name in ("step", "tokens") if name in last}, "training": mark}
 
     def __repr__(self) -> str:
@@ -329,8 +329,8 @@ def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
     """Read header and weights, and check both for damage and types, but not against each other."""
     header = read_plain(path)
     if header.get("format") != CHECKPOINT_FORMAT:
-        held = _first_names(header)
-        raise ModelError(f"{path} is not a tseval checkpoint (it holds {held}).\n  {_FOREIGN_FIX}")
+        content_names = _first_names(header)
+        raise ModelError(f"{path} is not a tseval checkpoint (it holds {content_names}).\n  {_FOREIGN_FIX}")
     if header.get("version") != CHECKPOINT_VERSION:
         version = shortened(repr(header.get("version")), 60)
         raise ModelError(

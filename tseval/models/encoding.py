@@ -75,10 +75,10 @@ class OfWords:
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Encode sentences as word ids; each distinct word is looked up once."""
-        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
+        if len(unreadable := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
-                f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
-                "does not know.\n"
+                f"the sentence {quoted_text(unreadable[0].as_py())} has a word that the model "
+                f"{self.card.name} does not know.\n"
                 "  Remove the sentence, or add --too-long skip, which skips unknown words too."
             )
         # If there is no symbol for unknown words, the start symbol is used; no sentence contains unknown

@@ -213,9 +213,9 @@ class Network(nn.Module):
         """Read a window with the first layer only; see `forward`."""
         first = self.cells[0]
         if first.costly_projection:
-            distinct, which = torch.unique(words, return_inverse=True)
+            distinct, indices = torch.unique(words, return_inverse=True)
             vectors = self._dropped(self.embedding(distinct))
-            return first.scan_words(first.project(vectors), which, state)
+            return first.scan_words(first.project(vectors), indices, state)
         return first(self._dropped(self.embedding(words)), state)  # type: ignore[no-any-return]
 
     def _dropped(self, x: Tensor) -> Tensor:

@@ -280,9 +280,9 @@ def _set_srn(model: LanguageModel, code: BracketCode, m: int) -> None:
     slots = torch.zeros(m, m)
     slots[0, 0] = 1
     weight, bias = _readout(code, top=slots[0], full=torch.eye(m)[-1])
-    both = weight.repeat(1, 2)
-    model.output.weight.copy_(both / 2)
-    model.output.bias.copy_(bias + both.sum(1) / 2)
+    doubled = weight.repeat(1, 2)
+    model.output.weight.copy_(doubled / 2)
+    model.output.bias.copy_(bias + doubled.sum(1) / 2)
 
 
 def _set_lstm(model: LanguageModel, code: BracketCode, m: int) -> None:
@@ -421,9 +421,10 @@ def _gates(oracle: Oracle, model: Network, projected: Tensor, state: State) -> d
         return {}
     recurrent = dict(model.cells[0].named_parameters())["layer.weight_hh_l0"]
     drives = (projected + state[0] @ recurrent.t()).view(4, oracle.m, oracle.slot)
-    opened = (drives[..., 0] > 0).int().tolist()
+    open_gates = (drives[..., 0] > 0).int().tolist()
     return {
-        name: "".join(map(str, opened[gate])) for name, gate in (("input", 0), ("forget", 1), ("output", 3))
+        name: "".join(map(str, open_gates[gate]))
+        for name, gate in (("input", 0), ("forget", 1), ("output", 3))
     }
 
 

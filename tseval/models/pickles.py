@@ -98,9 +98,9 @@ def refuse_unfolding(value: object) -> None:
     A part that contains itself is not counted inside itself.
     """
     sizes: dict[int, int] = {}  # of containers with their whole content; 0 during the count
-    waiting: list[tuple[object, list[object] | None]] = [(value, None)]
-    while waiting:
-        container, entries = waiting.pop()
+    pending: list[tuple[object, list[object] | None]] = [(value, None)]
+    while pending:
+        container, entries = pending.pop()
         if entries is not None:
             size = 1 + len(entries) + sum(sizes.get(id(entry), 0) for entry in entries)
             if size > MOST_UNFOLDED:
@@ -112,8 +112,8 @@ def refuse_unfolding(value: object) -> None:
         elif id(container) not in sizes:
             sizes[id(container)] = 0
             entries = _entries_of(container)
-            waiting.append((container, entries))
-            waiting += [(entry, None) for entry in entries if id(entry) not in sizes]
+            pending.append((container, entries))
+            pending += [(entry, None) for entry in entries if id(entry) not in sizes]
 
 
 def _entries_of(container: object) -> list[object]:
@@ -180,14 +180,14 @@ class _Machine:
         """Pop `count` values, in the order in which they were pushed."""
         if len(self._stack) < count:
             raise ValueError("the stack is empty")
-        taken = self._stack[-count:]
+        values = self._stack[-count:]
         del self._stack[-count:]
-        return taken
+        return values
 
     def since_mark(self) -> list[object]:
         """Pop all values above the last mark."""
-        taken, self._stack = self._stack, self._below.pop()
-        return taken
+        values, self._stack = self._stack, self._below.pop()
+        return values
 
     def push(self, value: object) -> None:
         self._stack.append(value)
@@ -353,9 +353,9 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
             raise TypeError("its Python pickle creates an object of something that is not a class")
         return Pickled(cls.path, ())
     if path == "collections.OrderedDict":
-        made: dict[object, object] = {}
-        _fill(made, _only_list(arguments))
-        return made
+        mapping: dict[object, object] = {}
+        _fill(mapping, _only_list(arguments))
+        return mapping
     if path == "collections.defaultdict" and len(arguments) <= 1:  # the factory of default values is ignored
         return {}
     if path == "collections.Counter" and len(arguments) == 1 and isinstance(arguments[0], dict):

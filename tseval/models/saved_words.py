@@ -87,14 +87,14 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
     if options.vocab_from is not None:
         return words_of_texts(options.vocab_from.split(",")), options.vocab_from
-    inside = {
+    word_lists = {
         location: words for location, words in find_words(value) if len(words) == size or _is_named(location)
     }
     if options.vocab is not None:
-        if options.vocab in inside and not Path(options.vocab).exists():
-            return inside[options.vocab], f"its {options.vocab}"
+        if options.vocab in word_lists and not Path(options.vocab).exists():
+            return word_lists[options.vocab], f"its {options.vocab}"
         return read_words(Path(options.vocab), size), options.vocab
-    fitting = {location: words for location, words in inside.items() if len(words) == size}
+    fitting = {location: words for location, words in word_lists.items() if len(words) == size}
     if len({tuple(words) for words in fitting.values()}) > 1:
         first, second, *_ = fitting
         raise ModelError(
@@ -104,10 +104,10 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
     if fitting:
         return next(iter(fitting.values())), f"its {next(iter(fitting))}"
     for name in BESIDE:
-        if (beside := path.parent / name).is_file():
-            return read_words(beside, size), str(beside)
-    if inside:
-        location, words = next(iter(inside.items()))
+        if (file := path.parent / name).is_file():
+            return read_words(file, size), str(file)
+    if word_lists:
+        location, words = next(iter(word_lists.items()))
         return words, f"its {location}"
     raise ModelError(
         f"the file does not hold the words of its {size:,} ids.\n"

@@ -185,9 +185,9 @@ def choose_state(value: object, path: str | None) -> State:
             "the file holds the state of an optimizer, but no model.\n"
             "  Save the weights: torch.save(model.state_dict(), FILE)."
         )
-    held = shortened(", ".join(map(repr, list(value)[:6])), 200) if isinstance(value, Mapping) else ""
+    key_names = shortened(", ".join(map(repr, list(value)[:6])), 200) if isinstance(value, Mapping) else ""
     raise ModelError(
-        f"the file holds a {type(value).__name__}{f' of {held}' if held else ''}, not a model.\n"
+        f"the file holds a {type(value).__name__}{f' of {key_names}' if key_names else ''}, not a model.\n"
         "  Save the weights: torch.save(model.state_dict(), FILE)."
     )
 
@@ -249,9 +249,9 @@ def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterato
         return
     if isinstance(value, Pickled) and (parts := _parts_of(value)) is not None:
         yield value
-        inside = parts["_modules"]
-        if value.called.startswith("torch.nn.parallel.") and isinstance(inside, dict):
-            yield from _modules(inside.get("module"), depth, walk)
+        children = parts["_modules"]
+        if value.called.startswith("torch.nn.parallel.") and isinstance(children, dict):
+            yield from _modules(children.get("module"), depth, walk)
     elif depth and isinstance(value, Mapping | list | tuple):
         for entry in list(value.values() if isinstance(value, Mapping) else value)[:100]:
             yield from _modules(entry, depth - 1, walk)

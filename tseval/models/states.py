@@ -114,9 +114,9 @@ def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
 
 def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
     tensors = {part: tensor for part, (_, tensor) in group.items()}
-    if lacking := {"weight_ih", "weight_hh"} - tensors.keys():
+    if missing := {"weight_ih", "weight_hh"} - tensors.keys():
         raise ModelError(
-            f"the recurrent layer {name!r} has no {min(lacking)}.\n"
+            f"the recurrent layer {name!r} has no {min(missing)}.\n"
             "  Save all weights: torch.save(model.state_dict(), FILE)."
         )
     shapes = {part: tuple(tensor.shape) for part, tensor in tensors.items()}
@@ -130,10 +130,10 @@ def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
     arch = GATES.get(rows // max(hidden, 1)) if hidden and rows % hidden == 0 else None
     biases = [shapes[part] for part in ("bias_ih", "bias_hh") if part in shapes]
     if arch is None or any(shape != (rows,) for shape in biases) or (outputs != hidden and arch != "lstm"):
-        shapes_found = ", ".join(f"{group[part][0]} {shape}" for part, shape in shapes.items())
+        shape_texts = ", ".join(f"{group[part][0]} {shape}" for part, shape in shapes.items())
         raise ModelError(
             "the shapes of a recurrent layer do not fit an LSTM, a GRU or an RNN: "
-            f"{shapes_found}.\n{OTHER_FIX}"
+            f"{shape_texts}.\n{OTHER_FIX}"
         )
     return Layer(name, tensors, arch, inputs, hidden, outputs)
 
@@ -142,19 +142,19 @@ def _in_order(layers: Mapping[tuple[str, int], Layer], order: str | None) -> lis
     """Sort layers from first to last: by their numbers, or so that their widths fit."""
     prefixes = list(dict.fromkeys(prefix for prefix, _ in layers))
     if order is not None:
-        wanted = order.split(",")
-        if sorted(wanted) != sorted(prefixes):
+        prefix_order = order.split(",")
+        if sorted(prefix_order) != sorted(prefixes):
             raise ModelError(
                 f"layers={order}: the setting must name every recurrent layer once. Name "
                 f"{', '.join(prefixes)}, from first to last"
             )
-        orders = [tuple(wanted)]
+        orders = [tuple(prefix_order)]
     elif len({re.sub(r"\d+", "", prefix) for prefix in prefixes}) == 1:
         orders = [tuple(sorted(prefixes, key=lambda prefix: [int(n) for n in re.findall(r"\d+", prefix)]))]
     else:
         orders = list(permutations(prefixes)) if len(prefixes) <= 6 else []
     chains = [
-        [layers[key] for prefix in named for key in sorted(layers) if key[0] == prefix] for named in orders
+        [layers[key] for prefix in names for key in sorted(layers) if key[0] == prefix] for names in orders
     ]
     fitting = [chain for chain in chains if all(a.outputs == b.inputs for a, b in pairwise(chain))]
     if len(fitting) > 1:
@@ -211,17 +211,17 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
     biased = [pair for pair in pairs if _bias_of(pair[1], rest) and not _bias_of(pair[0], rest)]
     pairs = biased or pairs
     if len(pairs) > 1 and not all(same[name] == same[other] for name, other in pairs):
-        named = [
+        named_pairs = [
             pair for pair in pairs
             if (INPUT_NAMES.search(pair[0]) and not INPUT_NAMES.search(pair[1]))
             or (OUTPUT_NAMES.search(pair[1]) and not OUTPUT_NAMES.search(pair[0]))
         ]  # fmt: skip
-        if len(named) != 1:
+        if len(named_pairs) != 1:
             raise ModelError(
                 f"{' and '.join(pairs[0])} have the same shape {tuple(matrices[pairs[0][0]].shape)}: both "
                 f"can be the output matrix.\n  Add --model-args output={pairs[0][1]}, or output={pairs[0][0]}"
             )
-        pairs = named
+        pairs = named_pairs
     embedding, output = pairs[0]
     bias = _bias_of(output, rest) or _lone_bias(rest, matrices[output].shape[0])
     for name in [name for name in matrices if same[name] == same[embedding] or same[name] == same[output]]:
@@ -279,9 +279,11 @@ def _same_numbers(matrices: Mapping[str, StoredTensor], file: TorchFile) -> dict
 
 
 def _listed(tensors: Mapping[str, StoredTensor]) -> str:
-    some = [f"{shortened(name, 60)} {tuple(tensor.shape)}" for name, tensor in list(tensors.items())[:4]]
-    more = f" and {len(tensors) - 4:,} more" if len(tensors) > 4 else ""
-    return ", ".join(some) + more or "none"
+    descriptions = [
+        f"{shortened(name, 60)} {tuple(tensor.shape)}" for name, tensor in list(tensors.items())[:4]
+    ]
+    remainder = f" and {len(tensors) - 4:,} more" if len(tensors) > 4 else ""
+    return ", ".join(descriptions) + remainder or "none"
 
 
 def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str, str]) -> Checkpoint:
@@ -358,24 +360,26 @@ def _cell(
     if len(kinds) > 1:
         raise ModelError(f"the layers have different types: {', '.join(sorted(kinds))}.\n{OTHER_FIX}")
     arch = kinds.pop()
-    if strange := sorted(
+    if unknown_types := sorted(
         mode for mode in modes if mode.isupper() and mode not in {"LSTM", "GRU", *NONLINEARITIES}
     ):
-        raise ModelError(f"the recurrent layers have the unknown type {quoted(strange[0])}.\n{OTHER_FIX}")
+        raise ModelError(
+            f"the recurrent layers have the unknown type {quoted(unknown_types[0])}.\n{OTHER_FIX}"
+        )
     if arch != "srn":
         projections = {layer.outputs for layer in layers if layer.outputs != layer.hidden}
         if len(projections) > 1 or (projections and any(layer.outputs == layer.hidden for layer in layers)):
             raise ModelError(f"the layers have projections of different widths.\n{OTHER_FIX}")
         return arch, {"projection": projections.pop()} if projections else {}
     functions = {NONLINEARITIES[mode] for mode in modes if mode in NONLINEARITIES}
-    chosen = nonlinearity or (functions.pop() if len(functions) == 1 else None)
-    if chosen not in ("tanh", "relu"):
+    activation = nonlinearity or (functions.pop() if len(functions) == 1 else None)
+    if activation not in ("tanh", "relu"):
         prefix = "" if nonlinearity is None else f"nonlinearity={nonlinearity}: "
         raise ModelError(
             f"{prefix}the layers are torch.nn.RNN layers, whose weights do not show tanh or ReLU.\n"
             "  Add --model-args nonlinearity=tanh, or nonlinearity=relu"
         )
-    return arch, {} if chosen == "tanh" else {"activation": "relu"}
+    return arch, {} if activation == "tanh" else {"activation": "relu"}
 
 
 def _modes(state: State, value: object) -> frozenset[str]:

@@ -64,8 +64,8 @@ class Vocabulary:
         """
         # Equal counts are ordered by the word, so that the vocabulary depends only on the text.
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        kept = [word for word, count in ranked if count >= min_count and word not in (EOS, UNK)]
-        return cls((EOS, UNK, *kept[:size]), lowercase)
+        words = [word for word, count in ranked if count >= min_count and word not in (EOS, UNK)]
+        return cls((EOS, UNK, *words[:size]), lowercase)
 
 
 def words_of(line: str, *, lowercase: bool) -> Iterable[str]:

@@ -47,7 +47,7 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
     Raises:
         ModelError: An index or the configuration names a file outside the folder, or is invalid.
     """
-    named: Json = None
+    weights_name: Json = None
     names: tuple[str, ...]
     if (folder / CONFIG).is_file():
         names = OF_A_CHANGE
@@ -55,9 +55,9 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
         names = tuple(
             _with_variant(name, variant) for name in OF_A_MODEL if safe or ".safetensors" not in name
         )
-        named = _read(where, folder / "config.json", {}).get("transformers_weights")
-    if named is not None:
-        names = (_inside(where, folder, "config.json", named),)
+        weights_name = _read(where, folder / "config.json", {}).get("transformers_weights")
+    if weights_name is not None:
+        names = (_inside(where, folder, "config.json", weights_name),)
     first = next((folder / name for name in names if (folder / name).is_file()), None)
     if first is None:
         return []
@@ -70,9 +70,9 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
             f"Download {first.name} again."
         )
     files = {_inside(where, folder, first.name, part) for part in parts.values()}
-    if lacking := sorted(name for name in files if not (folder / name).is_file()):
+    if missing := sorted(name for name in files if not (folder / name).is_file()):
         raise ModelError(
-            f"{where}: {first.name} names the weight file {lacking[0]!r:.80}, which is missing.\n"
+            f"{where}: {first.name} names the weight file {missing[0]!r:.80}, which is missing.\n"
             "  Download that file into the folder."
         )
     return [folder / name for name in sorted(files)]

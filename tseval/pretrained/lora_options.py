@@ -69,9 +69,13 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
                 settings[name],
                 "Remove the setting: peft would import and run the code that it names.",
             )
-    begins = settings.get("init_lora_weights", True)
-    if not isinstance(begins, bool | None) and not (isinstance(begins, str) and BEGINNINGS.fullmatch(begins)):
-        raise _wrong(where, "init_lora_weights", begins, "Write true, false or gaussian as its value.")
+    initialisation = settings.get("init_lora_weights", True)
+    if not isinstance(initialisation, bool | None) and not (
+        isinstance(initialisation, str) and BEGINNINGS.fullmatch(initialisation)
+    ):
+        raise _wrong(
+            where, "init_lora_weights", initialisation, "Write true, false or gaussian as its value."
+        )
     for setting, name, number in _numbers(settings):
         if SIZES.search(name) and abs(number) > LARGEST:
             raise _wrong(where, setting, settings[setting], f"Write a number of at most {LARGEST:,}.")
@@ -117,14 +121,14 @@ def _refuse_copies(where: str, ranges: Json) -> None:
 
 def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
     """Yield every number with its setting, and its name within the setting."""
-    waiting: list[tuple[str, str, Json]] = [(name, name, value) for name, value in settings.items()]
-    while waiting:
-        setting, name, value = waiting.pop()
+    pending: list[tuple[str, str, Json]] = [(name, name, value) for name, value in settings.items()]
+    while pending:
+        setting, name, value = pending.pop()
         if isinstance(value, dict):
             of_modules = setting == "rank_pattern"  # its keys are names of modules
-            waiting += [(setting, "rank" if of_modules else key, entry) for key, entry in value.items()]
+            pending += [(setting, "rank" if of_modules else key, entry) for key, entry in value.items()]
         elif isinstance(value, list):
-            waiting += [(setting, name, entry) for entry in value]
+            pending += [(setting, name, entry) for entry in value]
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield setting, name, value
 

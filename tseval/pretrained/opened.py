@@ -110,13 +110,13 @@ class Pretrained:
 
     def check_known(self, argument: str, tokens: Sequence[int]) -> None:
         """Refuse special tokens without a row in the model, because they were added after training."""
-        if beyond := [token for token in tokens if token >= self.n_tokens]:
-            spelt = self.tokenizer.convert_ids_to_tokens(beyond[0])
+        if unknown := [token for token in tokens if token >= self.n_tokens]:
+            spelt = self.tokenizer.convert_ids_to_tokens(unknown[0])
             advice = "  Resize the embeddings of the model, or save the tokenizer of its training."
             if argument:
                 advice = f"  Name another token: --model-args {argument}=TOKEN"
             raise ModelError(
-                f"the token {spelt} of the tokenizer has the id {beyond[0]}, but the model has only "
+                f"the token {spelt} of the tokenizer has the id {unknown[0]}, but the model has only "
                 f"{self.n_tokens} tokens.\n{advice}"
             )
 

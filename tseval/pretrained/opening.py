@@ -142,24 +142,26 @@ def _open_saved(
     options = {name: typed(name, text) for name, text in arguments.items()}
     if lora and lora.base.revision:
         options["revision"] = lora.base.revision
-    away = not stays_here(source)
-    if not away:
+    is_remote = not stays_here(source)
+    if not is_remote:
         options["local_files_only"] = True
     keywords: dict[str, object] = {"trust_remote_code": False, **options}
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
-    inside = str(options.get("subfolder", ""))
-    spelling = rest if holds_tokenizer(Path(rest, inside)) else source
-    chosen = _look_through(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside), options)
-    with plain_errors(scheme, source, away):
+    subfolder = str(options.get("subfolder", ""))
+    spelling = rest if holds_tokenizer(Path(rest, subfolder)) else source
+    weight_options = _look_through(
+        f"{scheme}:{source}", Path(source, subfolder), Path(spelling, subfolder), options
+    )
+    with plain_errors(scheme, source, is_remote):
         folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
         allowed = {**where, "trust_remote_code": keywords["trust_remote_code"]}
         refuse_foreign_options(scheme, options, own, source, allowed)
         tokenizer, notes = open_tokenizer(f"{scheme}:{rest}", spelling, allowed)
         stored = stored_type(folder)
         if not allowed["trust_remote_code"]:
-            refuse_empty_sizes(f"{scheme}:{source}", head, source, where, (folder, *chosen))
+            refuse_empty_sizes(f"{scheme}:{source}", head, source, where, (folder, *weight_options))
         keywords.setdefault("dtype", _default_type(stored, target))
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
@@ -167,7 +169,7 @@ def _open_saved(
     refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"], info["unexpected_keys"])
     if options.keys() <= {*TAKEN}:  # other options change the configuration, which is intended
         refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
-    fingerprint = fingerprint_of(folder, *chosen)
+    fingerprint = fingerprint_of(folder, *weight_options)
     with plain_errors(scheme, rest):
         if lora:
             model = merge(f"{scheme}:{rest}", lora.folder, model)
@@ -177,7 +179,7 @@ def _open_saved(
     fuse_activations(model)
     recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
     name = Path(rest).resolve().name if Path(rest).exists() else rest
-    origin: dict[str, OptionValue] = dict(place_in_training(Path(rest, inside)))
+    origin: dict[str, OptionValue] = dict(place_in_training(Path(rest, subfolder)))
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
@@ -189,11 +191,14 @@ def _look_through(
 ) -> tuple[str | None, bool]:
     """Refuse a hostile folder before anything opens it; return which weight files are read."""
     variant = options.get("variant")
-    chosen = None if variant is None else str(variant), options.get("use_safetensors", True) is not False
-    refuse_hostile(where, folder, *chosen)
+    weight_options = (
+        None if variant is None else str(variant),
+        options.get("use_safetensors", True) is not False,
+    )
+    refuse_hostile(where, folder, *weight_options)
     check_saved(where, folder, tokenizer)
-    refuse_claims(where, folder, *chosen)
-    return chosen
+    refuse_claims(where, folder, *weight_options)
+    return weight_options
 
 
 def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
@@ -207,13 +212,13 @@ def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
 def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pretrained) -> Iterator[str]:
     """Yield notes if the weights are computed in another type than stored, or bfloat16 gains nothing."""
     dtype, device = opened.dtype, opened.model.device
-    wanted = arguments.get("dtype", "").removeprefix("torch.")
+    requested = arguments.get("dtype", "").removeprefix("torch.")
     if stored not in (None, dtype):
         yield (
             f"the weights are stored in {stored}, but tseval computes in {dtype} "
             f"(to compute in {stored}: --model-args dtype={stored})"
         )
-    if wanted == "bfloat16" and device.type == "cpu" and not has_fast_products(device):
+    if requested == "bfloat16" and device.type == "cpu" and not has_fast_products(device):
         yield NOTHING_GAINED
 
 

@@ -40,10 +40,10 @@ class OfPieces:
 
     def writing(self, rules: Writing) -> Self:
         """Return the same model that reads sentences as natural text; see `WritingModel`."""
-        written = copy(self)
-        written._pieces = self._pieces.writing(rules)
-        written.card = self.card.reading("natural")
-        return written
+        model = copy(self)
+        model._pieces = self._pieces.writing(rules)
+        model.card = self.card.reading("natural")
+        return model
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""

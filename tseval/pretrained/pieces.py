@@ -70,11 +70,11 @@ class SplitUp:
 
     def equals(self, other: SplitUp) -> bool:
         """Return whether another object has the same pieces, words and joins."""
-        ours, theirs = self.placed, other.placed
-        same = (np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in Placed.__slots__)
+        first, second = self.placed, other.placed
+        equal = (np.array_equal(getattr(first, name), getattr(second, name)) for name in Placed.__slots__)
         if self.joined is None or other.joined is None:
-            return all(same) and self.joined is other.joined
-        return all(same) and np.array_equal(self.joined, other.joined)
+            return all(equal) and self.joined is other.joined
+        return all(equal) and np.array_equal(self.joined, other.joined)
 
 
 def sample_of(sentences: pa.StringArray, most: int) -> pa.StringArray:
@@ -207,9 +207,9 @@ class Pieces:
 
     def _made_up(self) -> pa.StringArray:
         """Make up sentences with words from the whole vocabulary that can be split separately."""
-        drawn = " ".join(word for text in draw_texts(self.tokenizer, 200, 1) for word in text.split())
-        words = [word for word in drawn.split() if not self._reaches_out(word)]
-        texts = [" ".join(words[at : at + 8]) for at in range(0, len(words), 8)]
+        text_drawn = " ".join(word for text in draw_texts(self.tokenizer, 200, 1) for word in text.split())
+        words = [word for word in text_drawn.split() if not self._reaches_out(word)]
+        texts = [" ".join(words[start : start + 8]) for start in range(0, len(words), 8)]
         texts += [text for text in TEXTS if not any(map(self._reaches_out, text.split()))]
         return pa.array([text for text in texts if text.strip()], pa.string())
 
@@ -270,9 +270,9 @@ class Pieces:
             ids = np.split(placed.tokens, np.cumsum([values.sum() for values in counts])[:-1])
             skipped = 0 if is_first else 1
             for text, tokens, of_words, *of_flags in zip(new, ids, counts, *flags, strict=True):
-                others = of_words[:skipped].sum()
+                n_others = of_words[:skipped].sum()
                 rest = (values[skipped:] for values in (of_words, *of_flags))
-                self._chunks[text, is_first] = tokens[others:], *rest
+                self._chunks[text, is_first] = tokens[n_others:], *rest
         return [self._chunks[chunk] for chunk in chunks]
 
     def _reaches_out(self, word: str) -> bool:
@@ -447,12 +447,12 @@ class Pieces:
         was trained without them.
         """
         if (word, letter) not in self._left_out:
-            without = word.replace(letter, "")
+            shortened = word.replace(letter, "")
             normaliser = self.tokenizer.backend_tokenizer.normalizer
             is_kept = normaliser is None or (
-                normaliser.normalize_str(word) != normaliser.normalize_str(without)
+                normaliser.normalize_str(word) != normaliser.normalize_str(shortened)
             )
-            ids, ids_without = (self._encodings([f"{BEFORE} {text}"])[0].ids for text in (word, without))
+            ids, ids_without = (self._encodings([f"{BEFORE} {text}"])[0].ids for text in (word, shortened))
             self._left_out[word, letter] = is_kept and ids == ids_without
         return self._left_out[word, letter]
 
@@ -486,8 +486,8 @@ class Pieces:
         for flags, mark in ((placed.lost, UNKNOWN), (placed.unfinished, UNFINISHED)):
             if flags.any():
                 marked = pc.binary_join_element_wise(seen, mark, "")
-                only = pc.equal(seen, pa.scalar(UNFINISHED))  # the word has no piece
-                seen = pc.if_else(pa.array(flags), pc.if_else(only, mark, marked), seen)
+                is_empty = pc.equal(seen, pa.scalar(UNFINISHED))  # the word has no piece
+                seen = pc.if_else(pa.array(flags), pc.if_else(is_empty, mark, marked), seen)
         return cast("pa.StringArray", seen), unknown | placed.lost
 
     def _spell(self, word: bytes) -> tuple[str, bool]:
@@ -513,7 +513,7 @@ class _Inside:
     def of(cls, encoding: Encoding | _Inside, length: int) -> _Inside:
         """Remove the pieces of the first `length` characters, and count offsets from there."""
         n_pieces = next(
-            (at for at, (_, end) in enumerate(encoding.offsets) if end > length), len(encoding.ids)
+            (index for index, (_, end) in enumerate(encoding.offsets) if end > length), len(encoding.ids)
         )
         offsets = [(max(0, start - length), end - length) for start, end in encoding.offsets[n_pieces:]]
         return cls(encoding.ids[n_pieces:], offsets, encoding.word_ids[n_pieces:])
@@ -565,8 +565,8 @@ def _byte_letters() -> dict[str, int]:
     Printable bytes of Latin-1 are themselves. The others are the letters from 256 on, in order.
     """
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + at): byte for at, byte in enumerate(others)}
+    rest = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(rest)}
 
 
 BYTE_LETTERS = _byte_letters()

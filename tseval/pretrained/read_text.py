@@ -66,14 +66,16 @@ class ReadText:
     def before(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of rows that continue the text: all positions of a row attend to all of it."""
         ids = inputs["input_ids"]
-        behind = {**inputs, "past_key_values": self.cache_for(len(ids)), "use_cache": True}
+        arguments = {**inputs, "past_key_values": self.cache_for(len(ids)), "use_cache": True}
         if "position_ids" in inputs:
-            behind["position_ids"] = inputs["position_ids"] + self.n_tokens
+            arguments["position_ids"] = inputs["position_ids"] + self.n_tokens
         if (mask := inputs.get("attention_mask")) is not None:
             # A mask of four dimensions is added to attention scores; other masks are 1 where attention is
             # allowed.
-            behind["attention_mask"] = nn.functional.pad(mask, (self.n_tokens, 0), value=int(mask.dim() == 2))
-        return behind
+            arguments["attention_mask"] = nn.functional.pad(
+                mask, (self.n_tokens, 0), value=int(mask.dim() == 2)
+            )
+        return arguments
 
     def batch_tokens(self, wanted: int, width: int) -> int:
         """Return how many tokens to read at once in rows of `width`, within `TEXT_BYTES`."""

@@ -100,8 +100,8 @@ def choose_method(
         The method; the reason if it is not the fastest; and the differences within the model, from a padded
         batch and from the method, in nats per token.
     """
-    around = max(1, len(causal.starts)) + (causal.end is not None)
-    most = (causal.opened.longest or length + around) - around
+    n_around = max(1, len(causal.starts)) + (causal.end is not None)
+    most = (causal.opened.longest or length + n_around) - n_around
     # After a text, a plain pass is slow, and the layout of rows was checked when the model was opened.
     row, noisy = min(ROW_CONTEXTS, batch_tokens), NOISY
     if methods[0].behind:
@@ -134,8 +134,8 @@ def choose_method(
             logprobs = _score(causal, method, tokens, counts, batch_tokens)
         difference = None if logprobs is None else np.abs(logprobs - plain)
         if difference is not None and within_noise(difference, noise, dtype):
-            why = f"scored by {method.name}: {reasons[0]}" if reasons else None
-            return method, why, np.concatenate((noise, difference))
+            explanation = f"scored by {method.name}: {reasons[0]}" if reasons else None
+            return method, explanation, np.concatenate((noise, difference))
         reasons.append(
             f"{method.name} differs from the model's forward pass by {difference.max():.1g} nats"
             if difference is not None and np.isfinite(difference).all()
@@ -209,16 +209,16 @@ def _plain(causal: ScoredCausally, sentences: list[np.ndarray], padded: bool = F
     for width in [longest] if padded else sorted(set(map(len, ids))):
         rows = [row for row, sequence in enumerate(ids) if padded or len(sequence) == width]
         at_once = max(1, OWN_LOGITS // (opened.n_tokens * width))
-        for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
-            table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
+        for batch in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
+            table = nn.utils.rnn.pad_sequence([ids[row] for row in batch], batch_first=True)
             table = nn.functional.pad(table, (0, width - table.shape[1])).to(opened.model.device)
-            lengths = torch.tensor([len(ids[row]) for row in some])
+            lengths = torch.tensor([len(ids[row]) for row in batch])
             mask = (torch.arange(width) < lengths[:, None]).long().to(opened.model.device)
             logits = opened.logits(opened.inputs(table, mask if padded else None))[:, :-1].float()
-            chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
-            for row, line in zip(some, chosen.cpu().numpy(), strict=True):
-                scored = line[skipped : len(ids[row]) - 1]
-                scores[row][len(scores[row]) - len(scored) :] = scored
+            values = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
+            for row, line in zip(batch, values.cpu().numpy(), strict=True):
+                kept_scores = line[skipped : len(ids[row]) - 1]
+                scores[row][len(scores[row]) - len(kept_scores) :] = kept_scores
     return [np.append(sequence[:-2], sequence[-2] + sequence[-1]) for sequence in scores] if end else scores
 
 

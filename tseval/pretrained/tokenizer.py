@@ -113,7 +113,7 @@ def draw_texts(tokenizer: PreTrainedTokenizerBase, n: int, length: int) -> list[
     """Make up `n` texts of `length` tokens from the whole vocabulary."""
     draw = np.random.default_rng(0)
     ids = draw.choice(len(tokenizer), (n, length)).tolist()
-    return [tokenizer.decode(some, clean_up_tokenization_spaces=False) for some in ids]
+    return [tokenizer.decode(row, clean_up_tokenization_spaces=False) for row in ids]
 
 
 def pieces_of(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
@@ -255,13 +255,16 @@ def why_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str
     marks = (tokenizer.bos_token, tokenizer.eos_token)
     mark = next((str(token) for token in marks if is_chat_mark(tokenizer, token)), None)
     if starts and [*starts] == special_tokens(tokenizer)[0]:
-        why = "the tokenizer adds it"
+        reason = "the tokenizer adds it"
     elif mark:
-        why = f"{mark} marks turns of a chat"
+        reason = f"{mark} marks turns of a chat"
     else:
-        why = "the tokenizer has no beginning-of-sequence token"
-    put = spell_starts(tokenizer, starts) or "no token"
-    return f"{put} stands before every sentence, because {why} (to choose a token: --model-args bos=TOKEN)"
+        reason = "the tokenizer has no beginning-of-sequence token"
+    start_text = spell_starts(tokenizer, starts) or "no token"
+    return (
+        f"{start_text} stands before every sentence, because {reason} "
+        "(to choose a token: --model-args bos=TOKEN)"
+    )
 
 
 def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str:

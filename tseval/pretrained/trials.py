@@ -74,14 +74,14 @@ def rendered_chat(where: str, template: str, messages: str, tokens: str) -> str 
 
 
 def _start(given: dict[str, object]) -> subprocess.Popen[bytes]:
-    within = limits()
+    bounds = limits()
     process = subprocess.Popen(  # noqa: S603 - our own program, no shell
         [sys.executable, "-P", str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, env=python_environment({"TOKENIZERS_PARALLELISM": "false"}),
     )  # fmt: skip
     assert process.stdin is not None
     process.stdin.write(
-        json.dumps({**given, "bytes": within.trial_bytes, "seconds": within.trial_seconds}).encode()
+        json.dumps({**given, "bytes": bounds.trial_bytes, "seconds": bounds.trial_seconds}).encode()
     )
     process.stdin.close()
     process.stdin = None

@@ -41,9 +41,9 @@ class AskedModel(ABC):
 
     def writing(self, rules: Writing) -> Self:
         """Return the same model with sentences as natural text; see `WritingModel`."""
-        written = copy(self)
-        written._rules, written.card = rules, self.card.reading("natural")
-        return written
+        model = copy(self)
+        model._rules, model.card = rules, self.card.reading("natural")
+        return model
 
     def prompt(self, question: tuple[str, str]) -> str:
         """Return the prompt about two sentences."""

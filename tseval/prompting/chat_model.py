@@ -75,8 +75,8 @@ class ChatModel(AskedModel):
         return self.card.protocol["answer"] == TEXT
 
     def _at_once(self, length: int) -> int:
-        kept = 1 if self._last_only else length
-        return max(1, min(self.opened.batch_tokens // length, OWN_LOGITS // (self.opened.n_tokens * kept)))
+        n_rows = 1 if self._last_only else length
+        return max(1, min(self.opened.batch_tokens // length, OWN_LOGITS // (self.opened.n_tokens * n_rows)))
 
     def _compared(self, rows: torch.Tensor) -> list[Answer]:
         output = self.opened.model(**self.opened.inputs(rows), **self._last_only)
@@ -93,11 +93,11 @@ class ChatModel(AskedModel):
         """Generate the most probable tokens, like a server at temperature 0."""
         model, tokenizer = self.opened.model, self.opened.tokenizer
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-        written = model.generate(
+        output = model.generate(
             input_ids=rows, attention_mask=torch.ones_like(rows), max_new_tokens=self.max_tokens,
             do_sample=False, temperature=None, top_p=None, top_k=None, pad_token_id=pad,
         )  # fmt: skip
-        texts = tokenizer.batch_decode(written[:, rows.shape[1] :], skip_special_tokens=True)
+        texts = tokenizer.batch_decode(output[:, rows.shape[1] :], skip_special_tokens=True)
         return [Answer(text) for text in texts]
 
     def _ids(self, prompt: str) -> list[int]:

@@ -140,10 +140,10 @@ class ChatServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._stopped, self._not_before = asyncio.Event(), 0.0
-        named = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+        authorization = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
         sizes = httpx.Limits(max_connections=self._parallel, max_keepalive_connections=self._parallel)
         self._client = httpx.AsyncClient(
-            headers={"User-Agent": "tseval", **named}, timeout=self.timeout, limits=sizes
+            headers={"User-Agent": "tseval", **authorization}, timeout=self.timeout, limits=sizes
         )
         self._thread.start()
         return self

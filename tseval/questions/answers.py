@@ -43,5 +43,5 @@ def read_answers(texts: pa.ChunkedArray[Any]) -> NDArray[np.int64]:
     """Return the choice of each answer, (answers,); each distinct text is read once."""
     column = cast("Any", texts.combine_chunks()).dictionary_encode()
     meanings = np.array([read_answer(str(text)) for text in column.dictionary.to_pylist()], dtype=np.int64)
-    chosen: NDArray[np.int64] = meanings[column.indices.to_numpy()]
-    return chosen
+    answers: NDArray[np.int64] = meanings[column.indices.to_numpy()]
+    return answers

@@ -117,8 +117,8 @@ class Choices(Question):
             order = np.lexsort((self.position, right - wrong, self.item))
             weakest = order[np.unique(self.item[order], return_index=True)[1]]
             right, wrong = right[weakest], wrong[weakest]
-        nothing = np.zeros(len(right), dtype=np.bool_)
-        decided = Decided(self.name, right, wrong, right > wrong, nothing)
+        undecidable = np.zeros(len(right), dtype=np.bool_)
+        decided = Decided(self.name, right, wrong, right > wrong, undecidable)
         yield decided if self.whole else replace(decided, items=self.item, features=self.features)
 
     def describe(self) -> list[list[str]]:
@@ -129,10 +129,17 @@ class Choices(Question):
         """Add the compared symbols, their places, and the features of each choice."""
         columns = named_columns(self.features)
         kinds = [(name, str(column.type)) for name, column in columns]
-        asks = self.alternatives
-        about = [self.name, asks.symbols, asks.signs.shape, asks.share, self.whole, kinds]
-        digest.update(json.dumps(about).encode())
-        digest.update(asks.signs.astype("<i1").tobytes())
+        alternatives = self.alternatives
+        facts = [
+            self.name,
+            alternatives.symbols,
+            alternatives.signs.shape,
+            alternatives.share,
+            self.whole,
+            kinds,
+        ]
+        digest.update(json.dumps(facts).encode())
+        digest.update(alternatives.signs.astype("<i1").tobytes())
         for numbers in (self.item, self.position, self.which):
             digest.update(numbers.astype("<i8").tobytes())
         for _, column in columns:
@@ -153,6 +160,6 @@ class Choices(Question):
         starts, stops = (np.searchsorted(self.item, first, side) for side in ("left", "right"))
         words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
         before = [np.full(length, -1, dtype=np.int32) for length in pc.list_value_length(words).to_numpy()]
-        for here, start, stop in zip(before, starts, stops, strict=True):
-            here[self.position[start:stop]] = self.which[start:stop]
+        for numbers, start, stop in zip(before, starts, stops, strict=True):
+            numbers[self.position[start:stop]] = self.which[start:stop]
         return Asked(self.alternatives, before)

@@ -53,8 +53,8 @@ class ContextForms:
         return self._numbers("before", rows)
 
     def _numbers(self, name: str, rows: Places) -> Values:
-        taken: Any = self.table[name].take(pa.array(rows, pa.int64())).combine_chunks()
-        values = taken.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+        lists: Any = self.table[name].take(pa.array(rows, pa.int64())).combine_chunks()
+        values = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
         return cast("Values", values.reshape(len(rows), -1))
 
     def known(self) -> NDArray[np.bool_]:

@@ -186,8 +186,8 @@ def _states(node: Node) -> bool:
 
 def _joined(operator: str, left: Node, right: Node) -> Operation:
     if {_states(left), _states(right)} != {operator in "&|"}:
-        wanted = "statements" if operator in "&|" else "numbers"
-        raise ValueError(f"the formula has the operator {operator}, but not between two {wanted}")
+        operands = "statements" if operator in "&|" else "numbers"
+        raise ValueError(f"the formula has the operator {operator}, but not between two {operands}")
     return Operation(operator, left, right)
 
 
@@ -219,27 +219,27 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
 
 def parts_of(node: Node) -> Iterator[Node]:
     """Yield a formula and all its parts, from left to right."""
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
+    pending = [node]
+    while pending:
+        part = pending.pop()
         yield part
         if isinstance(part, Operation):
-            waiting += part.right, part.left
+            pending += part.right, part.left
         elif isinstance(part, Either):
-            waiting += reversed(part.regions)
+            pending += reversed(part.regions)
 
 
 def signed(node: Node) -> Iterator[tuple[int, Region]]:
     """Yield the signed regions of a sum; a comparison is read as left side minus right side."""
-    waiting: list[tuple[int, Node]] = [(1, node)]
-    while waiting:
-        sign, node = waiting.pop()
+    pending: list[tuple[int, Node]] = [(1, node)]
+    while pending:
+        sign, node = pending.pop()
         if isinstance(node, Region):
             yield sign, node
         elif isinstance(node, Either):
             yield from ((sign, region) for region in node.regions)
         elif isinstance(node, Operation):
-            waiting += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
+            pending += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
 
 
 def differences(comparison: Operation) -> list[list[tuple[int, Region]]]:

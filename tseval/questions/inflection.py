@@ -69,7 +69,7 @@ class Lemmas:
     def of(cls, pairs: Sequence[tuple[str, str]]) -> Lemmas:
         """Assign an index to each distinct form of verbs, given as pairs of singular and plural."""
         words = tuple(dict.fromkeys(form for pair in pairs for form in pair))
-        place = {word: at for at, word in enumerate(words)}
+        place = {word: index for index, word in enumerate(words)}
         places = np.array([[place[form] for form in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
         return cls(words, places)
 
@@ -283,18 +283,18 @@ def asked_forms(questions: Sequence[Question]) -> AskedForms | None:
 
     Words of the list come first, then published verbs outside the list, in alphabetical order.
     """
-    asking = [question for question in questions if isinstance(question, Inflection)]
-    if not asking:
+    inflections = [question for question in questions if isinstance(question, Inflection)]
+    if not inflections:
         return None
-    if len(asking) < len(questions) or len({question.pairs for question in asking}) > 1:
+    if len(inflections) < len(questions) or len({question.pairs for question in inflections}) > 1:
         raise SuiteError(
             "the cases of this suite compare different verbs. Score each case alone: --case NAME"
         )
-    listed, pairs = Lemmas.of(asking[0].pairs).words, asking[0].pairs
+    words, pairs = Lemmas.of(inflections[0].pairs).words, inflections[0].pairs
     published = {
         (str(right), str(wrong))
-        for question in asking
+        for question in inflections
         for right, wrong in zip(question.right.to_pylist(), question.wrong.to_pylist(), strict=True)
     }
-    more = sorted({form for pair in published for form in pair} - set(listed))
-    return AskedForms((*listed, *more), (*pairs, *sorted(published)))
+    extra_forms = sorted({form for pair in published for form in pair} - set(words))
+    return AskedForms((*words, *extra_forms), (*pairs, *sorted(published)))

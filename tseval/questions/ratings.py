@@ -67,8 +67,8 @@ class Ratings(Question):
             undecidable |= half_known & (not scored.compares_half_known)
         else:
             half_known = scored.unknown_words.kinds[places[0]] > 0
-        nothing = np.full(len(scores), np.nan)
-        yield Decided(MEAN_RATING, scores, nothing, None, undecidable, half_known=half_known)
+        no_scores = np.full(len(scores), np.nan)
+        yield Decided(MEAN_RATING, scores, no_scores, None, undecidable, half_known=half_known)
 
     def describe(self) -> list[list[str]]:
         """Return the name of the feature that scores are correlated with."""

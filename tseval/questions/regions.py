@@ -364,9 +364,9 @@ class Regions(Question):
         balance = np.broadcast_to(self._n_words(comparison), len(self.lengths))
         unequal = np.flatnonzero(balance)
         if len(unequal):
-            named = ", ".join(f"{region} {self.span(region)[1][unequal[0]]}" for region in regions)
+            listing = ", ".join(f"{region} {self.span(region)[1][unequal[0]]}" for region in regions)
             items = f"{len(unequal):,} of {len(balance):,} items"
-            yield prediction.name, f"{items} compare sums over different numbers of words: {named}"
+            yield prediction.name, f"{items} compare sums over different numbers of words: {listing}"
 
     def _n_words(self, node: Node) -> NDArray[np.int64]:
         """Count the words of added regions, minus those of subtracted regions."""

@@ -129,8 +129,8 @@ class ScoredSentences:
         `rows` are those of the sentences, `positions` the number of words before each choice, (asks,) each.
         """
         lengths = pc.list_value_length(self.table["words"]).to_numpy()
-        at = (np.cumsum(lengths) - lengths)[rows] + positions
-        right, wrong = (pc.list_flatten(self.table[name]).to_numpy()[at] for name in ("right", "wrong"))
+        indices = (np.cumsum(lengths) - lengths)[rows] + positions
+        right, wrong = (pc.list_flatten(self.table[name]).to_numpy()[indices] for name in ("right", "wrong"))
         return right, wrong
 
     def check_forms(self) -> None:

@@ -106,8 +106,8 @@ class UnknownWords:
             return {}
         maybe = pc.match_substring_regex(self._table["seen"], self._unknown.pattern())
         rows = np.flatnonzero(maybe.to_numpy(zero_copy_only=False))
-        taken = self._table.select(["sentence", "seen"]).take(pa.array(rows, pa.int64()))
-        texts = zip(*(taken[name].to_pylist() for name in ("sentence", "seen")), strict=True)
+        table = self._table.select(["sentence", "seen"]).take(pa.array(rows, pa.int64()))
+        texts = zip(*(table[name].to_pylist() for name in ("sentence", "seen")), strict=True)
         by_row = {int(row): self._of_sentence(*pair) for row, pair in zip(rows, texts, strict=True)}
         return {row: words for row, words in by_row.items() if words}
 

@@ -45,9 +45,9 @@ class WordScores:
         position = 0
         while len(pairs):  # one pass per word position; pairs that have differed are removed
             b, w = better[pairs], worse[pairs]
-            ended = position >= np.minimum(self.lengths[b], self.lengths[w])
-            if ended.any():
-                first = int(np.flatnonzero(ended)[0])
+            is_over = position >= np.minimum(self.lengths[b], self.lengths[w])
+            if is_over.any():
+                first = int(np.flatnonzero(is_over)[0])
                 raise SuiteError(
                     f"{self.sentences[int(b[first])].as_py()!r} and "
                     f"{self.sentences[int(w[first])].as_py()!r} have no critical word (first different "

@@ -52,13 +52,13 @@ def read_answer_log(file: Path) -> dict[str, Answer]:
     with suppress(OSError), open_regular(file) as log:
         for line in log:
             with suppress(ContentError, ValueError, RecursionError):
-                read = checked(parse_json(line.decode()), _Line)
+                record = checked(parse_json(line.decode()), _Line)
                 content = {
-                    "question": read.question, "text": read.text, "logprobs": read.logprobs,
-                    "model": read.model, "date": read.date,
+                    "question": record.question, "text": record.text, "logprobs": record.logprobs,
+                    "model": record.model, "date": record.date,
                 }  # fmt: skip
-                if read.digest == _digest(content):
-                    answers[read.question] = Answer(read.text, read.logprobs, read.model, read.date)
+                if record.digest == _digest(content):
+                    answers[record.question] = Answer(record.text, record.logprobs, record.model, record.date)
     return answers
 
 

@@ -122,15 +122,15 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
             f"{file}: the key `protocol` names a context, but {error}.\n"
             "  Copy the keys context, context_words, context_seed and contexts from the manifest of a run."
         ) from None
-    beside = board / Path(request.context).name
-    is_beside = beside.name == request.context and beside.is_file()
+    file_in_board = board / Path(request.context).name
+    is_beside = file_in_board.name == request.context and file_in_board.is_file()
     if not is_beside and not is_known_source(request.context):
         raise BoardError(
             f"{file}: the key `protocol.context` is {request.context!r}, which is neither the name of a "
             "suite nor a text file in this folder.\n"
             "  Write same, other or the name of a suite, or put the text file into this folder."
         )
-    place = request.context if is_known_source(request.context) else str(beside)
+    place = request.context if is_known_source(request.context) else str(file_in_board)
     critical_suite = with_critical(suite)
     try:
         result = in_context(
@@ -201,9 +201,11 @@ def suite_spec(suite: str, board: Path) -> str | Path:
     """
     if suite in available_suites():
         return suite
-    beside = Path(os.path.normpath(board.absolute() / suite))
-    if beside.exists():
-        return beside
+    local_path = Path(os.path.normpath(board.absolute() / suite))
+    if local_path.exists():
+        return local_path
     name, _, method = suite.rpartition(":")
-    beside = Path(os.path.normpath(board.absolute() / name))
-    return f"{beside}:{method}" if name not in ("", *available_suites()) and beside.exists() else suite
+    local_path = Path(os.path.normpath(board.absolute() / name))
+    return (
+        f"{local_path}:{method}" if name not in ("", *available_suites()) and local_path.exists() else suite
+    )

@@ -78,20 +78,20 @@ def in_stated_context(
         return _as_stored(suite, stated, folder), False
     request = ContextRequest(source or stated.source, stated.words, stated.seed, stated.each)
     try:
-        drawn = in_context(suite, request, whole(), tokenise=stated.tokenise)
+        suite_in_context = in_context(suite, request, whole(), tokenise=stated.tokenise)
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Name the source of the contexts as for tseval run: --context SOURCE"
         ) from None
-    if drawn.context is None or drawn.context.digest != stated.digest:
-        actual = "none" if drawn.context is None else drawn.context.digest[:8]
+    if suite_in_context.context is None or suite_in_context.context.digest != stated.digest:
+        actual = "none" if suite_in_context.context is None else suite_in_context.context.digest[:8]
         raise SuiteError(
             f"the contexts from {request.source} have the digest {actual} on this machine, but the run "
             f"states {stated.digest[:8]}.\n"
             "  Name the source of the contexts as for tseval run: --context SOURCE"
         )
     # Keep the source name of the manifest: `source` may be a path on this machine.
-    return replace(drawn, context=replace(drawn.context, source=stated.source)), True
+    return replace(suite_in_context, context=replace(suite_in_context.context, source=stated.source)), True
 
 
 def _as_stored(suite: Suite, stated: ContextFacts, folder: Path | None) -> Suite:

@@ -87,13 +87,14 @@ def part_bytes(part: Part) -> bytes:
 def read_part(content: bytes) -> Part:
     """Read a saved part unchanged, so that a resumed run writes the same bytes as an uninterrupted one."""
     table = read_sentences(content)
-    noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
+    stored_number = (table.schema.metadata or {}).get(CONTEXTS, b"")
     # Parquet names list entries `element`, and Arrow would write this name: restore Arrow's `item`.
     lists = [field for field in table.schema if pa.types.is_list(field.type)]
     types = {field.name: field.type for field in table.schema}
     types |= {field.name: pa.list_(field.type.value_type) for field in lists}
     return Part(
-        table.cast(pa.schema(types.items())), int(noted) if noted.isdigit() and len(noted) <= 18 else 0
+        table.cast(pa.schema(types.items())),
+        int(stored_number) if stored_number.isdigit() and len(stored_number) <= 18 else 0,
     )
 
 
@@ -144,15 +145,15 @@ def clear_begun(root: Path) -> None:
 
 def _remove_begun(path: Path) -> None:
     """Remove a directory without a manifest, unless it has other files or a process works there."""
-    held = take_lock(path / RUN_LOCK) if _is_begun(path) else None
-    if held is None:
+    lock = take_lock(path / RUN_LOCK) if _is_begun(path) else None
+    if lock is None:
         return
-    begun = _is_begun(path)  # check again: it may have changed before we held the lock
-    if begun:
+    is_begun = _is_begun(path)  # check again: it may have changed before we held the lock
+    if is_begun:
         (path / f"{NAME}{PARTIAL}").unlink(missing_ok=True)
         remove_parts(path)
-    remove_lock(path / RUN_LOCK, held)
-    if begun:
+    remove_lock(path / RUN_LOCK, lock)
+    if is_begun:
         path.rmdir()
 
 
@@ -169,10 +170,10 @@ def clear_complete(path: Path) -> None:
     if not (path / RUN_LOCK).exists() and not (path / PARTS).exists():
         return
     with suppress(OSError):
-        held = take_lock(path / RUN_LOCK)
-        if held is not None:
+        lock = take_lock(path / RUN_LOCK)
+        if lock is not None:
             remove_parts(path)
-            remove_lock(path / RUN_LOCK, held)
+            remove_lock(path / RUN_LOCK, lock)
 
 
 def remove_parts(path: Path) -> None:
@@ -215,7 +216,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
             complete = _take_up(path, key, resume)
             clear_complete(path)
             return RunWriter(path, key, complete, held=None)
-        held = _claim(path)
+        lock = _claim(path)
     try:
         # Another process may have finished the run before we held the lock.
         complete = (path / NAME).exists() and _take_up(path, key, resume)
@@ -228,9 +229,9 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
                 (path / PARTS).mkdir(exist_ok=True)
                 write_whole(path / NAME, dump_manifest(UnfinishedManifest(key)))
     except BaseException:
-        remove_lock(path / RUN_LOCK, held)
+        remove_lock(path / RUN_LOCK, lock)
         raise
-    return RunWriter(path, key, complete, held)
+    return RunWriter(path, key, complete, lock)
 
 
 def remove_other(path: Path, key: RunKey) -> None:
@@ -241,14 +242,14 @@ def remove_other(path: Path, key: RunKey) -> None:
     if not manifest.key.undated().differences(key.undated()):
         return
     files = manifest.files if isinstance(manifest, Manifest) else ()
-    held = _claim(path)
+    lock = _claim(path)
     with _said_once(path):
         try:
             remove_parts(path)
             for name in (*files, NAME):  # the manifest last: without it, the rest would not be a run
                 (path / name).unlink(missing_ok=True)
         finally:
-            remove_lock(path / RUN_LOCK, held)
+            remove_lock(path / RUN_LOCK, lock)
 
 
 def _refuse_strangers(path: Path) -> None:
@@ -292,8 +293,8 @@ def _claim(path: Path) -> int:
         path.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             _refuse_strangers(path)
-            if (held := take_lock(path / RUN_LOCK)) is not None:
-                return held
+            if (lock := take_lock(path / RUN_LOCK)) is not None:
+                return lock
         time.sleep(0.002)
     raise RunError(
         f"{path} is locked, because another tseval command is writing this run.\n"
@@ -304,8 +305,8 @@ def _claim(path: Path) -> int:
 def is_free(path: Path) -> bool:
     """Return whether no process is writing a run here and this process could."""
     with suppress(OSError):
-        if (held := take_lock(path / RUN_LOCK)) is not None:
-            remove_lock(path / RUN_LOCK, held)
+        if (lock := take_lock(path / RUN_LOCK)) is not None:
+            remove_lock(path / RUN_LOCK, lock)
             return True
     return False
 

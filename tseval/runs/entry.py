@@ -120,8 +120,8 @@ def suite_of_entry(folder: Path) -> SplitSuite:
     board = folder.resolve().parents[1]
     try:
         definition = checked(read_yaml(board / DEFINITION), _OverSuite)
-        about = definition.suite, definition.digest, definition.columns, definition.protocol
-        return SplitSuite(suite_of_board(board, *about), definition.score)
+        facts = definition.suite, definition.digest, definition.columns, definition.protocol
+        return SplitSuite(suite_of_board(board, *facts), definition.score)
     except (OSError, ContentError) as error:
         raise RunError(
             f"{folder} is an entry of a leaderboard, but tseval cannot find the suite: "

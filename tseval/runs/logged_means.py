@@ -52,8 +52,8 @@ def logged_means(run: Run) -> dict[str, float]:
 
 def _correlations(run: Run, rows: pd.DataFrame) -> dict[str, float]:
     of_rows = rows[rows["construction"] != ALL_SENTENCES]
-    named = dict(zip(_row_names(of_rows), of_rows["spearman"], strict=True))
-    return _known(run, {**named, "mean": rows["spearman"].iloc[-1]})
+    values = dict(zip(_row_names(of_rows), of_rows["spearman"], strict=True))
+    return _known(run, {**values, "mean": rows["spearman"].iloc[-1]})
 
 
 def _known(run: Run, named: Mapping[str, object]) -> dict[str, float]:
@@ -73,7 +73,9 @@ def _row_names(rows: pd.DataFrame) -> list[str]:
         dependency, phenomenon, construction, contrast = key
         name = f"{construction} {contrast}" if contrasts[key[:3]] > 1 else construction
         names.append((slug(dependency), f"{slug(phenomenon) or 'other'}/{slug(name) or 'row'}"))
-    dependencies = {name: {dependency for dependency, same in names if same == name} for _, name in names}
+    dependencies = {
+        name: {dependency for dependency, other_name in names if other_name == name} for _, name in names
+    }
     numbered: Counter[str] = Counter()
     distinct = []
     for dependency, name in names:

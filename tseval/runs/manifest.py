@@ -92,14 +92,14 @@ class RunKey:
     def differences(self, other: RunKey) -> list[str]:
         """Return the parts in which another key differs, each as `part: ours, not theirs`."""
         # JSON texts, because a missing part is not null, and 1 is not true.
-        ours, theirs = (
+        values, other_values = (
             {name: json.dumps(value, sort_keys=True) for name, value in key.parts().items()}
             for key in (self, other)
         )
         return [
-            f"{name}: {_shown(ours.get(name))}, not {_shown(theirs.get(name))}"
-            for name in ours | theirs
-            if ours.get(name) != theirs.get(name)
+            f"{name}: {_shown(values.get(name))}, not {_shown(other_values.get(name))}"
+            for name in values | other_values
+            if values.get(name) != other_values.get(name)
         ]
 
     def undated(self) -> RunKey:
@@ -390,7 +390,7 @@ def contradiction(manifest: Manifest) -> str | None:
     """Return a field of a manifest that contradicts another one, as `field from other`, or None."""
     key, suite, model, counts = manifest.key, manifest.suite, manifest.model, manifest.counts
     selected = SELECTED.fullmatch(key.items)
-    decided = counts.correct + counts.tied + counts.undecidable
+    n_decided = counts.correct + counts.tied + counts.undecidable
     follows = {
         "signature from key": manifest.signature == key.signature,
         "suite.name from key.suite": suite.name == key.suite,
@@ -408,7 +408,7 @@ def contradiction(manifest: Manifest) -> str | None:
         or key.protocol.get("context_digest") == suite.context.digest[:16],
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
-        "counts.correct from counts.contrasts": decided <= counts.contrasts,
+        "counts.correct from counts.contrasts": n_decided <= counts.contrasts,
         "counts.too_long from counts.undecidable": 0 <= counts.too_long <= max(counts.undecidable, 0),
         "counts.n_half_known from counts.contrasts": 0 <= counts.n_half_known <= counts.contrasts,
         "counts.resumed_sentences from counts.sentences": counts.resumed_sentences <= counts.sentences,
@@ -488,8 +488,8 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
         ) from None
     if edited:
         keys = ", ".join(f"`{key}`" for key in edited)
-        are = f"value of the key {keys} is" if len(edited) == 1 else f"values of the keys {keys} are"
-        raise RunError(f"{file} was edited: the {are} not what tseval wrote.\n  {_AGAIN}")
+        phrase = f"value of the key {keys} is" if len(edited) == 1 else f"values of the keys {keys} are"
+        raise RunError(f"{file} was edited: the {phrase} not what tseval wrote.\n  {_AGAIN}")
     if contradicted:
         field, _, source = contradicted.partition(" from ")
         other = f"the {source}" if " " in source else f"the key `{source}`"

@@ -34,8 +34,10 @@ def how_opened(spec: str | Path, arguments: Mapping[str, str] | None = None) -> 
     >>> how_opened("bundled:lstm", {"precision": "bfloat16", "token": "secret"})
     Opened(model='bundled:lstm', model_args='precision=bfloat16')
     """
-    kept = {name: value for name, value in (arguments or {}).items() if name.lower() not in PRIVATE}
-    settings = ",".join(f"{name}={_without_paths(value)}" for name, value in kept.items())
+    public_arguments = {
+        name: value for name, value in (arguments or {}).items() if name.lower() not in PRIVATE
+    }
+    settings = ",".join(f"{name}={_without_paths(value)}" for name, value in public_arguments.items())
     return Opened(_without_path(str(spec)), settings)
 
 

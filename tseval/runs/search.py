@@ -37,9 +37,9 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
         path = file.parent
         try:
             manifest = load_manifest(path)
-            ours = not isinstance(manifest, Manifest) and manifest.key == key
+            is_match = not isinstance(manifest, Manifest) and manifest.key == key
         except (RunError, LimitError):
             continue  # a directory that cannot be read cannot be resumed
-        if ours and is_free(path):
+        if is_match and is_free(path):
             candidates.append((file.stat().st_mtime_ns, path))
     return max(candidates)[1] if candidates else None

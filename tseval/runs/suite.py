@@ -48,17 +48,17 @@ def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
     Raises:
         SuiteError: The suite does not exist, or the installed suite has other items.
     """
-    stated = manifest.suite
+    facts = manifest.suite
     try:
-        suite = load_stated_suite(stated, spec)
+        suite = load_stated_suite(facts, spec)
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Name the suite that the run scored: --suite SUITE, as for tseval run."
         ) from None
     # If the run scored a part, its items are checked one by one later.
-    if stated.complete and suite.digest != stated.digest:
+    if facts.complete and suite.digest != facts.digest:
         raise SuiteError(
             f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the run has "
-            f"{stated.digest[:8]}.\n  Name the suite that the run scored: --suite SUITE"
+            f"{facts.digest[:8]}.\n  Name the suite that the run scored: --suite SUITE"
         )
     return suite

@@ -133,6 +133,6 @@ def both_sentences(question: str) -> tuple[str, str]:
 
 
 def _of_answer(answer: Answer) -> float:
-    chosen = read_answer(answer.text)
-    logprob = None if answer.logprobs is None or chosen == 0 else answer.logprobs[chosen - 1]
+    number = read_answer(answer.text)
+    logprob = None if answer.logprobs is None or number == 0 else answer.logprobs[number - 1]
     return 0.0 if logprob is None else min(logprob, 0.0)

@@ -147,7 +147,7 @@ class _RecurrentInContext(RecurrentScorer):
                 continue
             source = np.arange(n_texts)
             source[rows] = n_texts + np.arange(len(rows))
-            state = take(tuple(torch.cat(both) for both in zip(state, advanced, strict=True)), source)
+            state = take(tuple(torch.cat(parts) for parts in zip(state, advanced, strict=True)), source)
         self.n_contexts += int(lengths.sum())
         self._states = state
         return state

@@ -74,8 +74,8 @@ def extends_contexts(
     """Return whether the tokens of each context stay the same when a word follows."""
     longer = encode(cast("pa.StringArray", pc.binary_join_element_wise(contexts, word, SPACE)))  # type: ignore[call-overload]
     counts, longer_counts = encoded.token_counts, longer.token_counts
-    more = longer_counts - counts
-    if len(more) and (more.min() != more.max() or more.min() < 1):
+    n_added = longer_counts - counts
+    if len(n_added) and (n_added.min() != n_added.max() or n_added.min() < 1):
         return False
     inside = np.arange(len(longer.tokens)) - np.repeat(
         np.cumsum(longer_counts) - longer_counts, longer_counts
@@ -119,7 +119,7 @@ def separate_words(asked: AskedForms, words: FormWords) -> np.ndarray:
     A piece such as `laugh` also begins `laughs`. So if one form of a verb has several pieces, both forms need
     the probability that the word ends. Forms of one piece each are compared in one softmax.
     """
-    place = {word: at for at, word in enumerate(asked.words)}
+    place = {word: index for index, word in enumerate(asked.words)}
     pairs = np.array([[place[form] for form in pair] for pair in asked.pairs], dtype=np.int64)
     separate = ~words.single
     while True:  # a form may belong to several verbs
@@ -190,12 +190,12 @@ def score_as_sentences(
     texts = contexts.to_pylist()
     at_once = max(1, SENTENCES_AT_ONCE // max(1, len(words)))
     for start in range(0, len(texts), at_once):
-        some = texts[start : start + at_once]
-        sentences = pa.array([f"{context}{SPACE}{word}" for context in some for word in words], pa.string())
+        batch = texts[start : start + at_once]
+        sentences = pa.array([f"{context}{SPACE}{word}" for context in batch for word in words], pa.string())
         lists: Any = score(sentences)["words"].combine_chunks()
         ends = np.cumsum(pc.list_value_length(lists).to_numpy()) - 1
         last = lists.flatten().to_numpy(zero_copy_only=False)[ends]
-        logprobs[start : start + at_once] = last.astype(np.float64).reshape(len(some), len(words))
+        logprobs[start : start + at_once] = last.astype(np.float64).reshape(len(batch), len(words))
     return logprobs
 
 
@@ -204,9 +204,9 @@ def forms_table(
 ) -> pa.Table:
     """Add the columns `forms` and `before` to scored contexts: lists of float32, null for unknown words."""
     for name, values in (("forms", logprobs), ("before", before)):
-        nothing = np.broadcast_to(~known | (values is None), logprobs.shape)
+        is_missing = np.broadcast_to(~known | (values is None), logprobs.shape)
         numbers = np.zeros(logprobs.shape, np.float32) if values is None else values.astype(np.float32)
-        flat = pa.array(numbers.ravel(), pa.float32(), mask=nothing.ravel())
+        flat = pa.array(numbers.ravel(), pa.float32(), mask=is_missing.ravel())
         offsets = pa.array(np.arange(len(logprobs) + 1) * logprobs.shape[1], pa.int32())
         table = table.append_column(name, pa.ListArray.from_arrays(offsets, flat))
     return table

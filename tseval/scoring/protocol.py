@@ -393,12 +393,12 @@ def refuse_no_model(candidate: object, what: str) -> None:
         )
     if isinstance(candidate, tuple(PROTOCOL_PARTS)):
         return
-    lacking = {
+    missing_methods = {
         protocol.__name__: [name for name in names if not hasattr(candidate, name)]
         for protocol, names in PROTOCOL_PARTS.items()
     }
-    nearest = min(lacking, key=lambda name: len(lacking[name]))
-    missing = ", ".join(lacking[nearest])
+    nearest = min(missing_methods, key=lambda name: len(missing_methods[name]))
+    missing = ", ".join(missing_methods[nearest])
     raise ModelError(
         f"{what} has the type {type(candidate).__name__}, which is not a model. To be a {nearest}, the "
         f"class must also have: {missing}.\n"
@@ -526,9 +526,9 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
     except Exception as error:  # a model may raise anything
         frame = traceback.extract_tb(error.__traceback__)[-1]
         first = quoted_text(without_context(str(sentences[0])), 40)
-        some = f"{counted(len(sentences), 'sentence')}, the first {first}"
+        description = f"{counted(len(sentences), 'sentence')}, the first {first}"
         raise ModelError(
-            f"{who} raised a Python error while tseval scored {some}:\n"
+            f"{who} raised a Python error while tseval scored {description}:\n"
             f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
             "  Correct the code of the model. To check it: tseval check-model MODEL"
         ) from error

@@ -72,8 +72,8 @@ class Scorer(ABC):
         self.model = model
         self.n_contexts = 0
         self._memory = memory
-        noted = getattr(model, "warnings", None)  # optional; the list may grow
-        self._noted: list[str] = noted if isinstance(noted, list) else []
+        warnings = getattr(model, "warnings", None)  # optional; the list may grow
+        self._noted: list[str] = warnings if isinstance(warnings, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
         self._bounded = model if isinstance(model, BoundedModel) else None
         self.reads_any_length = getattr(model, "windows", None) is not None
@@ -152,8 +152,8 @@ class Scorer(ABC):
 
     def encoded(self, sentences: pa.StringArray) -> Encoded:
         """Encode sentences with the model's vocabulary."""
-        ahead = self._ahead.pop(id(sentences), None)
-        return self._encode(sentences) if ahead is None else ahead.result()
+        future = self._ahead.pop(id(sentences), None)
+        return self._encode(sentences) if future is None else future.result()
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         raise ModelError(

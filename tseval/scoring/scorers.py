@@ -73,18 +73,18 @@ def ask(
     symbols = model.encode(pa.array(asks.symbols, pa.string())).tokens
     logprobs = np.empty(len(asked), dtype=np.float32)
     right, wrong = np.full((2, len(asked)), np.nan)
-    for here in visit(model, trie, max(1, min(CONTEXTS_AT_ONCE, ALTERNATIVES // len(symbols)))):
-        logprobs[here.nodes] = logprobs_after(model, here.state, here.rows, here.tokens)
-        firsts = np.unique(here.rows, return_index=True)[1]
-        asks_of_rows = np.maximum.reduceat(asked[here.nodes], firsts)
+    for visited in visit(model, trie, max(1, min(CONTEXTS_AT_ONCE, ALTERNATIVES // len(symbols)))):
+        logprobs[visited.nodes] = logprobs_after(model, visited.state, visited.rows, visited.tokens)
+        firsts = np.unique(visited.rows, return_index=True)[1]
+        asks_of_rows = np.maximum.reduceat(asked[visited.nodes], firsts)
         rows = np.flatnonzero(asks_of_rows >= 0)
         if len(rows):
             pairs = np.repeat(rows, len(symbols)), np.tile(symbols, len(rows))
-            table = logprobs_after(model, here.state, *pairs).reshape(len(rows), len(symbols))
-            both = np.full((2, len(asks_of_rows)), np.nan)
-            both[:, rows] = asks.compare(asks_of_rows[rows], table)
-            both = np.where(asked[here.nodes] >= 0, both[:, here.rows], np.nan)
-            right[here.nodes], wrong[here.nodes] = both
+            table = logprobs_after(model, visited.state, *pairs).reshape(len(rows), len(symbols))
+            values = np.full((2, len(asks_of_rows)), np.nan)
+            values[:, rows] = asks.compare(asks_of_rows[rows], table)
+            values = np.where(asked[visited.nodes] >= 0, values[:, visited.rows], np.nan)
+            right[visited.nodes], wrong[visited.nodes] = values
     return logprobs, right, wrong
 
 
@@ -136,9 +136,9 @@ class RecurrentScorer(Scorer):
         encoded = self._model.encode(pa.array(asks.symbols, pa.string()))
         unknown = [symbol for symbol, n in zip(asks.symbols, encoded.n_unknown, strict=True) if n]
         if unknown:
-            listed = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            names = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
             raise ModelError(
-                f"{self.card.name} has no word for the symbols {listed} in its vocabulary, so it cannot "
+                f"{self.card.name} has no word for the symbols {names} in its vocabulary, so it cannot "
                 "choose among them.\n"
                 "  Use a model that was trained on strings of this formal language."
             )
@@ -180,8 +180,8 @@ class RecurrentScorer(Scorer):
 
         def part(start: int, stop: int) -> np.ndarray:
             words = slice(starts[start], starts[stop])
-            some = None if roots is None else np.unique(roots[start:stop], return_inverse=True)[1]
-            trie = build_trie(encoded.tokens[words], encoded.lengths[start:stop], roots=some)
+            root_numbers = None if roots is None else np.unique(roots[start:stop], return_inverse=True)[1]
+            trie = build_trie(encoded.tokens[words], encoded.lengths[start:stop], roots=root_numbers)
             self.n_contexts += trie.n_contexts
             of_words: np.ndarray = score(trie, slice(start, stop))[trie.paths]
             return of_words
@@ -223,19 +223,23 @@ class SentenceScorer(Scorer):
         return Encoded(seen, np.empty(0), lengths, n_unknown)
 
     def _batch(self, batch: list[str]) -> np.ndarray:
-        who = self.card.name
-        some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
-        rows = check_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
+        name = self.card.name
+        description = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
+        rows = check_list(
+            self._model.word_logprobs(batch), name, f"log-probabilities of the words of {description}"
+        )
         if len(rows) != len(batch):
-            raise wrong_output(f"{who} returned {len(rows)} lists of log-probabilities, but received {some}")
+            raise wrong_output(
+                f"{name} returned {len(rows)} lists of log-probabilities, but received {description}"
+            )
         words = [
-            as_numbers(row, who, f"log-probabilities of the words of {quoted_text(text)}")
+            as_numbers(row, name, f"log-probabilities of the words of {quoted_text(text)}")
             for text, row in zip(batch, rows, strict=True)
         ]
         for text, row in zip(batch, words, strict=True):
             if len(row) != len(text.split()):
                 raise wrong_output(
-                    f"{who} returned {len(row)} log-probabilities, but there are {len(text.split())} words "
+                    f"{name} returned {len(row)} log-probabilities, but there are {len(text.split())} words "
                     f"in {quoted_text(text)}"
                 )
         with np.errstate(over="ignore"):  # overflow becomes infinite, which is reported with its sentence
@@ -246,20 +250,20 @@ class SentenceScorer(Scorer):
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
         content = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
-        texts_seen = check_list(self._model.seen(texts), self.card.name, content)
-        if len(texts_seen) != len(texts):
+        results = check_list(self._model.seen(texts), self.card.name, content)
+        if len(results) != len(texts):
             raise wrong_output(
-                f"the method `seen` of {self.card.name} returned {len(texts_seen)} sentences, "
+                f"the method `seen` of {self.card.name} returned {len(results)} sentences, "
                 f"but received {len(texts)}"
             )
-        for text, as_seen in zip(texts, texts_seen, strict=True):
-            if not isinstance(as_seen, str):
+        for text, result in zip(texts, results, strict=True):
+            if not isinstance(result, str):
                 raise wrong_output(
-                    f"the method `seen` of {self.card.name} returned {type(as_seen).__name__}, but must "
+                    f"the method `seen` of {self.card.name} returned {type(result).__name__}, but must "
                     f"return text, for {quoted_text(text)}"
                 )
-        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in texts_seen], dtype=np.int32)
-        return pa.array(texts_seen, pa.string()), n_unknown
+        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in results], dtype=np.int32)
+        return pa.array(results, pa.string()), n_unknown
 
 
 class TokenScorer(Scorer):
@@ -357,9 +361,9 @@ class TotalScorer(Scorer):
         _, n_words = words_and_lengths(sentences)
         self.n_contexts += len(sentences)
         words = pa.nulls(int(n_words.sum()), pa.float32())
-        none = np.zeros(len(sentences), dtype=np.int32)
+        zeros = np.zeros(len(sentences), dtype=np.int32)
         return rows_of_sums(
-            sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals, self.card.name
+            sentences, Encoded(sentences, np.empty(0), n_words, zeros), words, totals, self.card.name
         )
 
     def inflect(self, contexts: pa.StringArray, asked: AskedForms) -> pa.Table:

@@ -177,8 +177,8 @@ def pair_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, rows: Tenso
     if len(hidden) * len(weight) > DENSE * len(rows):
         return chosen_logits(hidden[rows], weight, bias, words)
     logits = hidden @ weight.to(hidden.dtype).t()
-    chosen = logits[rows, words]
-    return chosen if bias is None else chosen + bias[words]
+    pairs = logits[rows, words]
+    return pairs if bias is None else pairs + bias[words]
 
 
 def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor) -> Tensor:

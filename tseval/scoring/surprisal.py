@@ -213,8 +213,8 @@ def _gathered(
         tokens: list[Token] = []
         for position, text in enumerate(str(sentence).split()):
             for _ in range(pieces[word]):
-                nothing = unscored and not tokens
-                value = None if nothing else 0.0 - float(logprobs[token])  # not -0.0
+                is_unscored = unscored and not tokens
+                value = None if is_unscored else 0.0 - float(logprobs[token])  # not -0.0
                 tokens.append(Token(position, text, spelt[token], value))
                 token += 1
             word += 1
@@ -267,10 +267,10 @@ def as_rows(
         *(["top"] * ("top" in shown)),
     ]
     rows = []
-    for at, (name, tokens) in enumerate(zip(names, sentences, strict=True)):
+    for sentence_number, (name, tokens) in enumerate(zip(names, sentences, strict=True)):
         for index, token in enumerate(tokens):
             row: list[object] = [name, token.word, token.text, token.token, *_nats_and_bits(token.surprisal)]
-            next_token = expected[at][index] if expected else None
+            next_token = expected[sentence_number][index] if expected else None
             if "entropy" in shown:
                 row += _nats_and_bits(None if next_token is None else next_token.entropy)
             if "top" in shown:
@@ -296,12 +296,12 @@ def written_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], form:
     if form == "jsonl":
         objects = (dict(zip(columns, row, strict=True)) for row in rows)
         return "".join(json.dumps(mapping, ensure_ascii=False) + "\n" for mapping in objects)
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
     writer.writerow(columns)
     for row in rows:
         writer.writerow(plain(value) if isinstance(value, str) else value for value in row)
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 TABLE_COLUMNS = ("row", "what", "word", "text", "surprisal_nats", "surprisal_bits")
@@ -339,11 +339,13 @@ def as_picture(
     every = [token for tokens in sentences for token in tokens]
     largest = max((token.surprisal or 0.0 for token in every), default=0.0)
     names = [_names(tokens) for tokens in sentences]
-    width = max((len(name) for some in names for name in some), default=0)
+    width = max((len(name) for labels in names for name in labels), default=0)
     pictures = []
-    for at, (some, tokens) in enumerate(zip(names, sentences, strict=True)):
-        notes = [_note(next_token, shown) for next_token in expected[at]] if expected else [""] * len(tokens)
-        pictures.append(_drawn([f"{name:{width}}" for name in some], tokens, largest, notes))
+    for index, (labels, tokens) in enumerate(zip(names, sentences, strict=True)):
+        notes = (
+            [_note(next_token, shown) for next_token in expected[index]] if expected else [""] * len(tokens)
+        )
+        pictures.append(_drawn([f"{name:{width}}" for name in labels], tokens, largest, notes))
     return "\n".join(pictures)
 
 

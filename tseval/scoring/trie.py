@@ -216,10 +216,10 @@ def build_trie(
     levels: list[Level] = []
     n_nodes, depth = 0, 0
     while len(alive):
-        here = starts[alive] + depth
-        keys, position = np.unique(node[alive] * base + tokens[here], return_inverse=True)
+        indices = starts[alive] + depth
+        keys, position = np.unique(node[alive] * base + tokens[indices], return_inverse=True)
         node[alive] = position
-        paths[here] = position + n_nodes
+        paths[indices] = position + n_nodes
         n_nodes += len(keys)
         depth += 1
         alive = alive[lengths[alive] > depth]
@@ -272,12 +272,12 @@ def visit(
     for level, following in zip(trie.levels, trie.levels[1:], strict=False):
         states: list[PrefixState] = []
         for inner, children in _blocks(level, following, block or at_once):
-            here = model.advance(take(state, parent_row[level.parents[inner]]), level.tokens[inner])
+            new_state = model.advance(take(state, parent_row[level.parents[inner]]), level.tokens[inner])
             # Positions in the level become rows of this block: children of its first inner node get row 0.
             rows = np.searchsorted(inner, following.parents[children])
             nodes = slice(n_nodes + children.start, n_nodes + children.stop)
-            yield Visit(here, rows, nodes, following.tokens[children])
-            states.append(here)
+            yield Visit(new_state, rows, nodes, following.tokens[children])
+            states.append(new_state)
         state = tuple(torch.cat(tensors) for tensors in zip(*states, strict=True))
         parent_row = np.zeros(len(level.tokens), dtype=np.int64)
         parent_row[level.inner] = np.arange(len(level.inner))
@@ -352,8 +352,10 @@ class Contexts:
         """
         first = np.searchsorted(self.followed, contexts)
         counts = np.searchsorted(self.followed, contexts, side="right") - first
-        which = np.repeat(np.arange(len(contexts)), counts)
-        return which, np.arange(len(which)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        context_numbers = np.repeat(np.arange(len(contexts)), counts)
+        return context_numbers, np.arange(len(context_numbers)) + np.repeat(
+            first - (np.cumsum(counts) - counts), counts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,9 +437,9 @@ def packed_batches(contexts: Contexts, width: int, batch_tokens: int) -> Iterato
         start = stop
     at_once = max(1, batch_tokens // width)
     for first in range(0, len(rows), at_once):
-        some = rows[first : first + at_once]
-        table = np.full((len(some), max(map(len, some))), PADDING)
-        for line, row in zip(table, some, strict=True):
+        batch = rows[first : first + at_once]
+        table = np.full((len(batch), max(map(len, batch))), PADDING)
+        for line, row in zip(table, batch, strict=True):
             line[: len(row)] = row
         yield Batch(table, table >= np.array(starts[first : first + at_once])[:, None])
 

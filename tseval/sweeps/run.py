@@ -101,9 +101,9 @@ def sweep(units: Sequence[SweepUnit], records: Records, force: Workforce, watch:
         while any(records.is_held(unit) for unit in held_units):
             look()
             time.sleep(POLL_SECONDS)
-    ended = [replace(state, was_done=state.unit.name in before) for state in states_of(units, records)]
-    watch(ended)
-    return SweepResult(ended, complaints)
+    final_states = [replace(state, was_done=state.unit.name in before) for state in states_of(units, records)]
+    watch(final_states)
+    return SweepResult(final_states, complaints)
 
 
 def states_of(units: Sequence[SweepUnit], records: Records) -> list[UnitState]:
@@ -111,8 +111,8 @@ def states_of(units: Sequence[SweepUnit], records: Records) -> list[UnitState]:
     states = []
     for unit in units:
         record, done = records.read(unit), records.is_done(unit)
-        begun = record.stage not in (*ENDED, "waiting")
-        if (record.stage == "done" and not done) or (begun and not records.is_held(unit)):
+        is_begun = record.stage not in (*ENDED, "waiting")
+        if (record.stage == "done" and not done) or (is_begun and not records.is_held(unit)):
             record = replace(record, stage="waiting")
         states.append(UnitState(unit, record, done))
     return states

@@ -42,8 +42,8 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
     try:
         executor = submitit.AutoExecutor(job.folder, cluster=cluster)
         executor.update_parameters(name="tseval", **settings)
-        here = cluster == "local"
-        worker = QueuedWorker(max(1, n_cores() // workers) if here else None)
+        is_local = cluster == "local"
+        worker = QueuedWorker(max(1, n_cores() // workers) if is_local else None)
         with careful_children():
             jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
     except Exception as error:  # submitit may raise any exception

@@ -88,16 +88,16 @@ class SweepUnit:
 
     def model_files(self) -> tuple[Files, ...]:
         """Return the files of the model, for its name with and without the scheme."""
-        named = file_and_function(self.model)
-        if named is None:
+        function = file_and_function(self.model)
+        if function is None:
             return _files(self.model), _files(self.model.partition(":")[2])
         # For a function, only the files are known whose path is an argument.
-        return _files(str(named[0])), *map(_files, self.arguments.values())
+        return _files(str(function[0])), *map(_files, self.arguments.values())
 
     def suite_files(self) -> tuple[Files, ...]:
         """Return the files of the suite (for its name with and without the method) and of its options."""
-        named = self.options.exclude, self.options.unigrams, (self.options.context or "").partition("#")[0]
-        options = tuple(_files(name or "") for name in named)
+        names = self.options.exclude, self.options.unigrams, (self.options.context or "").partition("#")[0]
+        options = tuple(_files(name or "") for name in names)
         return _files(self.suite), _files(self.suite.rpartition(":")[0]), *options
 
 
@@ -130,7 +130,7 @@ def expand_braces(text: str) -> list[str]:
     """
     pieces = _BRACES.split(text)  # alternately the text outside and inside of braces
     choices = [_choices(piece) if i % 2 else [piece] for i, piece in enumerate(pieces)]
-    return ["".join(chosen) for chosen in product(*choices)]
+    return ["".join(combination) for combination in product(*choices)]
 
 
 def _choices(inside: str) -> list[str]:
@@ -272,8 +272,8 @@ def _in_contexts(options: Options) -> Iterator[tuple[str, Options]]:
 
 def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Yield name, specification and arguments of every model."""
-    for named in entries:
-        entry = ModelEntry(named) if isinstance(named, str) else named
+    for spec in entries:
+        entry = ModelEntry(spec) if isinstance(spec, str) else spec
         matches = [match for text in _written_out(entry.model) for match in _matching(text)]
         if entry.name is not None and len(matches) > 1:
             raise RunError(
@@ -296,9 +296,9 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
 
 def _matching(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield name, specification and revision of each model that matches a pattern or a plain name."""
-    if (named := file_and_function(text)) and not Path(text).exists():
-        for path, parts in _matching_files(str(named[0]), text) or [(named[0], ("",))]:
-            yield "-".join((*parts[:-1], name_of_function(path, named[1]))), f"{path}:{named[1]}", ""
+    if (function := file_and_function(text)) and not Path(text).exists():
+        for path, parts in _matching_files(str(function[0]), text) or [(function[0], ("",))]:
+            yield "-".join((*parts[:-1], name_of_function(path, function[1]))), f"{path}:{function[1]}", ""
         return
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) == 1 or Path(text).exists():  # one letter before the colon is a drive
@@ -417,9 +417,9 @@ class Records:
         with suppress(OSError):
             if not self._lock(unit).exists():
                 return False
-            if (held := self.claim(unit)) is None:
+            if (lock := self.claim(unit)) is None:
                 return True
-            self.release(unit, held)
+            self.release(unit, lock)
         return False
 
     def open_again(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:

@@ -69,14 +69,14 @@ class Worker:
         for unit in units:
             if self.place.ended(unit):
                 continue
-            if (held := self.place.claim(unit)) is None:
+            if (lock := self.place.claim(unit)) is None:
                 busy.append(unit)
                 continue
             try:
                 if not self.place.ended(unit):
-                    self._do(unit, held)
+                    self._do(unit, lock)
             finally:
-                self.place.release(unit, held)
+                self.place.release(unit, lock)
         return busy
 
     def _do(self, unit: SweepUnit, held: int) -> None:
@@ -92,19 +92,19 @@ class Worker:
                     "machine has too little memory",
                 )
                 return
-            begun = UnitRecord("scoring", deaths=deaths + 1, parts=saved)
+            record = UnitRecord("scoring", deaths=deaths + 1, parts=saved)
             try:
                 if unit.train:
-                    self.place.write(unit, replace(begun, stage="training"))
+                    self.place.write(unit, replace(record, stage="training"))
                     _train(unit, held)
-                self._scorer.score(unit, self.place.write(unit, begun))
+                self._scorer.score(unit, self.place.write(unit, record))
             except TsevalError as error:
                 if error.__cause__ is not None:  # an error in a model's code: its author needs the traceback
                     traceback.print_exception(error.__cause__)
                 self._fail(unit, str(error))
             except subprocess.CalledProcessError as error:
-                ended = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
-                self._fail(unit, ended or self.place.complaint(unit))
+                message = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
+                self._fail(unit, message or self.place.complaint(unit))
             except SystemExit as error:
                 self._fail(unit, f"the process that scores stopped with exit code {error.code}")
             except Exception as error:
@@ -240,9 +240,9 @@ class UnitScorer:
     def _without_context(self, unit: SweepUnit) -> Suite:
         options = unit.options
         columns = tuple((options.columns or {}).items())
-        chosen = replace(options, score=None, unknown="undecidable", device="", columns=None), columns
-        wanted = unit.suite, chosen, unit.suite_files()
-        suite = self._suites.pop(wanted, None)
+        suite_options = replace(options, score=None, unknown="undecidable", device="", columns=None), columns
+        cache_key = unit.suite, suite_options, unit.suite_files()
+        suite = self._suites.pop(cache_key, None)
         if suite is None:
             suite = load_suite(
                 unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise,
@@ -250,17 +250,17 @@ class UnitScorer:
                 lexicon=options.lexicon,
             )  # fmt: skip
             suite = cluster_data(suite, options.cluster)
-        self._suites[wanted] = suite  # at the end, so that the least recently used suite comes first
-        while len(self._suites) > 1 and sum(held.n_items for held in self._suites.values()) > KEPT_ITEMS:
+        self._suites[cache_key] = suite  # at the end, so that the least recently used suite comes first
+        while len(self._suites) > 1 and sum(loaded.n_items for loaded in self._suites.values()) > KEPT_ITEMS:
             del self._suites[next(iter(self._suites))]
         return suite
 
     def _open(self, unit: SweepUnit) -> Model:
-        wanted = unit.model, unit.model_files(), sorted(unit.arguments.items()), unit.options.device
-        if self._opened is None or self._opened[0] != wanted:
+        model_key = unit.model, unit.model_files(), sorted(unit.arguments.items()), unit.options.device
+        if self._opened is None or self._opened[0] != model_key:
             self._opened = None  # before the next model, so that two are never in memory
             device = _own_device(unit.options.device, self.number)
-            self._opened = wanted, open_model(unit.model, unit.arguments, device)
+            self._opened = model_key, open_model(unit.model, unit.arguments, device)
         return self._opened[1]
 
 

@@ -99,7 +99,7 @@ def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterato
     """Yield the finding on each property."""
     yield "card", _look(partial(card, model))
     # Memory is checked before anything else is scored, because the model might cache sentences.
-    kept = _look(partial(memory, model, texts))
+    memory_finding = _look(partial(memory, model, texts))
     try:
         scored = as_in_a_run(model, texts)
         subject = Subject(model, texts, tolerance, scored, numbers_of(scored))
@@ -110,13 +110,13 @@ def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterato
         )
         return
     yield "finite", holds()
-    yield "memory", kept
+    yield "memory", memory_finding
     deterministic = True
-    for name, look in LOOKS.items():
+    for name, check in LOOKS.items():
         if name in COMPARE_CALLS and not deterministic:
             yield name, not_applicable("repeated calls give different numbers: see `deterministic`")
             continue
-        finding = _look(partial(look, subject))
+        finding = _look(partial(check, subject))
         deterministic = deterministic and not (name == "deterministic" and finding.verdict == "fails")
         yield name, finding
 

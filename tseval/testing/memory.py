@@ -40,15 +40,15 @@ def memory(model: Model, sentences: Sequence[str]) -> Finding:
     if len(sentences) < FEWEST:
         return not_applicable(f"{len(sentences)} sentences are too few: {FEWEST} are needed")
     by_length = sorted(sentences, key=lambda text: len(text.split()))
-    some, all_of_them = sorted(by_length[::4]), sorted(by_length)
+    sample, all_texts = sorted(by_length[::4]), sorted(by_length)
     # The few sentences come first, so that one-time allocations are already done.
-    before, after = _highest(_scoring(model, some, some)), _highest(_scoring(model, all_of_them, some))
-    growth = max(mine - its for mine, its in zip(after, before, strict=True))
-    kept = growth / (len(all_of_them) - len(some))
-    if kept <= KEPT:
+    before, after = _highest(_scoring(model, sample, sample)), _highest(_scoring(model, all_texts, sample))
+    growth = max(later - earlier for later, earlier in zip(after, before, strict=True))
+    per_sentence = growth / (len(all_texts) - len(sample))
+    if per_sentence <= KEPT:
         return holds()
     return fails(
-        f"each further sentence takes {kept / 2**20:.2f} MiB (batches of one size); "
+        f"each further sentence takes {per_sentence / 2**20:.2f} MiB (batches of one size); "
         f"at most {KEPT / 2**20:.2f} are allowed"
     )
 
@@ -64,9 +64,9 @@ def _rows(model: RecurrentModel, sentences: Sequence[str]) -> Finding:
             rows = n_rows
         if any(tensor.shape[0] != rows for tensor in state):
             return fails(f"a state of {rows} rows has tensors of {[tensor.shape[0] for tensor in state]}")
-        taken = sum(tensor.nbytes for tensor in state) // rows
-        if taken > model.row_bytes:
-            return fails(f"a row of a state takes {taken} bytes, but `row_bytes` is {model.row_bytes}")
+        n_bytes = sum(tensor.nbytes for tensor in state) // rows
+        if n_bytes > model.row_bytes:
+            return fails(f"a row of a state takes {n_bytes} bytes, but `row_bytes` is {model.row_bytes}")
     return holds()
 
 

@@ -158,8 +158,8 @@ def _cuts(subject: Subject, long: str) -> bool:
         numbers = [float(row[0]) for row in directly(subject.model, texts)]
     except ModelError:
         return False  # the model reads sentences of one form only
-    original, first, last, ahead, back = numbers
-    return ahead != back and original in (first, last)
+    original, first, last, forward, backward = numbers
+    return forward != backward and original in (first, last)
 
 
 SAMPLE = 8  # number of sentences that are read one by one
@@ -167,21 +167,23 @@ SAMPLE = 8  # number of sentences that are read one by one
 
 def card(model: Model) -> Finding:
     """Check that the card identifies the model, in plain data."""
-    stated = model.card
+    model_card = model.card
     for field in ("name", "kind"):
-        value = getattr(stated, field, None)
+        value = getattr(model_card, field, None)
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             return fails(f"{field} is {value!r}: give a short text")
-    if not isinstance(stated.fingerprint, str) or not re.fullmatch("[0-9a-f]{64}", stated.fingerprint):
+    if not isinstance(model_card.fingerprint, str) or not re.fullmatch(
+        "[0-9a-f]{64}", model_card.fingerprint
+    ):
         return fails(
-            f"fingerprint is {str(stated.fingerprint)[:70]!r}: give a SHA-256 as 64 hexadecimal digits"
+            f"fingerprint is {str(model_card.fingerprint)[:70]!r}: give a SHA-256 as 64 hexadecimal digits"
         )
     for field in ("protocol", "details"):
         try:
-            plain = json.loads(json.dumps(dict(getattr(stated, field)), allow_nan=False))
+            plain = json.loads(json.dumps(dict(getattr(model_card, field)), allow_nan=False))
         except (TypeError, ValueError) as error:
             return fails(f"{field} cannot be written as JSON: {first_line(error)}")
-        if plain != dict(getattr(stated, field)):
+        if plain != dict(getattr(model_card, field)):
             return fails(f"{field} changes when it is written as JSON: use texts as keys, and plain values")
     return holds()
 
@@ -229,37 +231,37 @@ def sums(subject: Subject) -> Finding:
     finding = subject.compare(subject.sentences, added, totals)
     # A model may have more protocols than the one used for scoring; all must agree.
     model, texts = subject.model, sample(subject.sentences, SAMPLE)
-    ours = subject.numbers_for(texts)
+    numbers = subject.numbers_for(texts)
     if finding.verdict == "holds" and isinstance(model, TotalModel):
-        added = [np.array([row.sum()]) for row in ours]
+        added = [np.array([row.sum()]) for row in numbers]
         finding = subject.compare(texts, added, whole_sentences(model, texts), "`sentence_logprobs` differs")
     is_scored_otherwise = isinstance(model, RecurrentModel | TokenModel)
     if finding.verdict == "holds" and isinstance(model, SentenceModel) and is_scored_otherwise:
         words = [np.array(row) for row in model.word_logprobs(texts)]
-        finding = subject.compare(texts, ours, words, "`word_logprobs` differs")
+        finding = subject.compare(texts, numbers, words, "`word_logprobs` differs")
     return finding
 
 
 def deterministic(subject: Subject) -> Finding:
     """Check that the same sentences get the same numbers again."""
-    again = numbers_of(as_in_a_run(subject.model, subject.sentences))
+    second_numbers = numbers_of(as_in_a_run(subject.model, subject.sentences))
     note = "the model is random; is it in training mode?"
-    return subject.compare(subject.sentences, subject.numbers, again, note)
+    return subject.compare(subject.sentences, subject.numbers, second_numbers, note)
 
 
 def batches(subject: Subject) -> Finding:
     """Check that a sentence gets the same numbers alone, among others, and in any order."""
     texts = sample(subject.sentences, SAMPLE)
-    ours = subject.numbers_for(texts)
-    alone = [directly(subject.model, [text])[0] for text in texts]
-    finding = subject.compare(texts, ours, alone, "the sentence gets other numbers alone")
+    numbers = subject.numbers_for(texts)
+    single = [directly(subject.model, [text])[0] for text in texts]
+    finding = subject.compare(texts, numbers, single, "the sentence gets other numbers alone")
     if finding.verdict == "fails":
         return finding
     order = list(subject.sentences)
     random.Random(0).shuffle(order)  # noqa: S311 - any order will do
-    together = directly(subject.model, order)
+    reordered = directly(subject.model, order)
     mixed = subject.compare(
-        order, subject.numbers_for(order), together, "the sentence gets other numbers in another order"
+        order, subject.numbers_for(order), reordered, "the sentence gets other numbers in another order"
     )
     if mixed.verdict == "fails" or not isinstance(subject.model, TokenModel):
         return max(finding, mixed, key=lambda result: result.difference or 0.0)
@@ -284,17 +286,20 @@ def prefixes(subject: Subject) -> Finding:
         return not_applicable("the model reads sentences of one form only")
     if "pll" in subject.model.card.protocol:
         return not_applicable("the model is a masked one: the protocol of its card has `pll`")
-    texts, ours, theirs = [], [], []
+    texts, prefix_numbers, other_numbers = [], [], []
     for text in sample(subject.sentences, SAMPLE):
         if changed := with_other_ending(text, subject.sentences):
             other, n_words = changed
             texts.append(text)
-            ours.append(directly(subject.model, [text])[0][:n_words])
-            theirs.append(directly(subject.model, [other])[0][:n_words])
+            prefix_numbers.append(directly(subject.model, [text])[0][:n_words])
+            other_numbers.append(directly(subject.model, [other])[0][:n_words])
     if not texts:
         return not_applicable("no two sentences can exchange their ends: more sentences are needed")
     return subject.compare(
-        texts, ours, theirs, "the numbers of the first half change with the words of the second half"
+        texts,
+        prefix_numbers,
+        other_numbers,
+        "the numbers of the first half change with the words of the second half",
     )
 
 

@@ -23,7 +23,7 @@ NONSENSE = ("blicketwug", "daxfepzorp", "zuvlimquot")
 def default_sentences() -> list[str]:
     """Return 288 English sentences of 4 to 10 words, with words from small vocabularies."""
     parts = product(NOUNS, BEHIND_NOUNS, VERBS)
-    return [f"the {noun}{behind} {verb} ." for noun, behind, verb in parts]
+    return [f"the {noun}{ending} {verb} ." for noun, ending, verb in parts]
 
 
 def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -55,11 +55,11 @@ def with_other_ending(sentence: str, others: Sequence[str]) -> tuple[str, int] |
     None if no other sentence has a second half that begins with another word.
     """
     words = sentence.split()
-    kept = len(words) // 2
+    n_kept = len(words) // 2
     for other in others:
-        ending = other.split()[kept:]
-        if kept and ending and ending[0] != words[kept]:
-            return " ".join([*words[:kept], *ending]), kept
+        ending = other.split()[n_kept:]
+        if n_kept and ending and ending[0] != words[n_kept]:
+            return " ".join([*words[:n_kept], *ending]), n_kept
     return None
 
 

@@ -204,10 +204,10 @@ def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
     """Count the words of all files."""
     counts: Counter[str] = Counter()
     for text in map(number_text, paths):
-        often = np.zeros(len(text.words), dtype=np.int64)
+        frequencies = np.zeros(len(text.words), dtype=np.int64)
         for start in range(0, len(text.numbers), STREAM_BLOCK):
-            often += np.bincount(text.numbers[start : start + STREAM_BLOCK], minlength=len(often))
-        for word, times in zip(text.words[1:], often[1:].tolist(), strict=True):
+            frequencies += np.bincount(text.numbers[start : start + STREAM_BLOCK], minlength=len(frequencies))
+        for word, times in zip(text.words[1:], frequencies[1:].tolist(), strict=True):
             counts[word.lower() if lowercase else word] += times
     return counts
 
@@ -228,13 +228,13 @@ class EncodedText:
 
     def __getitem__(self, places: Tensor) -> Tensor:
         """Return the ids at given positions of the stream, in the shape of `places`."""
-        wanted = places.numpy() - 1
-        ids_there = np.full(wanted.shape, self.eos)
+        indices = places.numpy() - 1
+        result = np.full(indices.shape, self.eos)
         for numbers, ids in self.parts:
-            here = (wanted >= 0) & (wanted < len(numbers))
-            ids_there[here] = ids[numbers[wanted[here]]]
-            wanted = wanted - len(numbers)
-        return torch.from_numpy(ids_there)
+            is_inside = (indices >= 0) & (indices < len(numbers))
+            result[is_inside] = ids[numbers[indices[is_inside]]]
+            indices = indices - len(numbers)
+        return torch.from_numpy(result)
 
     def split(self, size: int) -> Iterator[Tensor]:
         """Yield all ids in order, in blocks of at most `size`."""

@@ -43,23 +43,23 @@ class _TiledCrossEntropy(torch.autograd.Function):
         by_weight: Tensor | None = None
         loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
         tile = max(LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_ON_ACCELERATOR) // width)
-        held = max(1, HELD_SLOPES // (width * tile)) * tile
-        slopes = low_hidden.new_empty((min(held, len(hidden)), width))
-        for first in range(0, len(hidden), held):
-            for start in range(first, min(first + held, len(hidden)), tile):
-                rows = slice(start, min(start + tile, first + held, len(hidden)))
+        n_held = max(1, HELD_SLOPES // (width * tile)) * tile
+        slopes = low_hidden.new_empty((min(n_held, len(hidden)), width))
+        for first in range(0, len(hidden), n_held):
+            for start in range(first, min(first + n_held, len(hidden)), tile):
+                rows = slice(start, min(start + tile, first + n_held, len(hidden)))
                 slope = slopes[start - first : rows.stop - first]
                 logits = _product(low_hidden[rows], low_weight, low_bias, room=slope)
                 torch.softmax(logits, 1, out=slope)
                 # Positions of the targets in the flattened tile, because `scatter_` would make a copy.
                 where = targets[rows] + torch.arange(len(slope), device=targets.device) * width
-                chosen = slope.take(where)
-                loss -= chosen.float().clamp(min=TINY).log().sum(dtype=loss.dtype)
+                probabilities = slope.take(where)
+                loss -= probabilities.float().clamp(min=TINY).log().sum(dtype=loss.dtype)
                 # d loss / d logits = softmax - one-hot
-                slope.put_(where, chosen - 1)
+                slope.put_(where, probabilities - 1)
                 by_hidden[rows] = _product(slope, low_weight.t())
-            part = slopes[: min(held, len(hidden) - first)]
-            product = _product(part.t(), low_hidden[first : first + held].t())
+            part = slopes[: min(n_held, len(hidden) - first)]
+            product = _product(part.t(), low_hidden[first : first + n_held].t())
             by_weight = product.to(weight.dtype) if by_weight is None else by_weight.add_(product)
             by_bias += column_sums(part)
         assert by_weight is not None, "no rows"
@@ -77,8 +77,8 @@ class _TiledCrossEntropy(torch.autograd.Function):
 
 def _widened(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     """Add words of probability 0, up to a multiple of `ROW_MULTIPLE`."""
-    more = -len(weight) % ROW_MULTIPLE
-    return F.pad(weight, (0, 0, 0, more)), F.pad(bias, (0, more), value=-torch.inf)
+    n_added = -len(weight) % ROW_MULTIPLE
+    return F.pad(weight, (0, 0, 0, n_added)), F.pad(bias, (0, n_added), value=-torch.inf)
 
 
 def _product(

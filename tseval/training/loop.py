@@ -157,8 +157,8 @@ class Training(ABC):
                 elif self.settings.log_every and self.course.step % self.settings.log_every == 0:
                     self.add_row()
                 self._probe()  # before the state is saved, so that a kill in between does not skip it
-                late = time.monotonic() - self._saved_at >= self.destination.save_every
-                if late or validates or stopping():
+                is_due = time.monotonic() - self._saved_at >= self.destination.save_every
+                if is_due or validates or stopping():
                     self.save()
                 if stopping():
                     raise KeyboardInterrupt

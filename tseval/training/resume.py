@@ -120,15 +120,15 @@ def fitting_together(path: Path) -> Iterator[None]:
 
 def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
     """Read a resume file and check its settings; no code in the file is executed."""
-    over = f"Remove {path} to start over."
+    fix = f"Remove {path} to start over."
     try:
         content = read_plain(path)
     except ModelError as error:
-        raise TrainingError(f"{first_line(error).rstrip('.')}. {over}") from None
+        raise TrainingError(f"{first_line(error).rstrip('.')}. {fix}") from None
     if content.get("format") != RESUME_FORMAT or content.get("version") != RESUME_VERSION:
-        raise TrainingError(f"{path}: this version of tseval cannot read this resume file. {over}")
+        raise TrainingError(f"{path}: this version of tseval cannot read this resume file. {fix}")
     if not isinstance(content.get("identity"), dict):
-        raise TrainingError(f"{path}: the resume file does not say which settings the training had. {over}")
+        raise TrainingError(f"{path}: the resume file does not say which settings the training had. {fix}")
     # A setting that is missing in an old file had its default. Both kinds of training have always had the
     # rest.
     defaults = {**asdict(Settings()), **asdict(ClassifierSettings())}
@@ -139,7 +139,7 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
             if name in HASHED:
                 difference = f"another {name} than the one that you give now"
             raise TrainingError(
-                f"{path}: tseval cannot continue this training, because it began with {difference}.\n  {over}"
+                f"{path}: tseval cannot continue this training, because it began with {difference}.\n  {fix}"
             )
     return content
 

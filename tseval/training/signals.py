@@ -19,19 +19,19 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
     Yields a function that returns whether to stop. Outside the main thread, which alone receives signals, it
     always returns False.
     """
-    heard: list[int] = []
+    received: list[int] = []
 
     def note(number: int, _: FrameType | None) -> None:
-        if heard:
+        if received:
             raise KeyboardInterrupt
-        heard.append(number)
+        received.append(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(heard)
+        yield lambda: bool(received)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

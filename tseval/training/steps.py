@@ -99,8 +99,8 @@ class Learner:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         before = self.model.initial_state(window.words.shape[1]) if window.fresh else self.carried
-        usual = window.rows is None and window.words.shape == (self.settings.window, self.settings.batch)
-        if self._aside is None or not usual or not self._graphed or self._parts > 1:
+        regular = window.rows is None and window.words.shape == (self.settings.window, self.settings.batch)
+        if self._aside is None or not regular or not self._graphed or self._parts > 1:
             return self._step(self._moved(window), before)
         if self._low is not None:
             self.n_fused = fuse_loops(self.model, self.settings.batch, self._low)
@@ -267,7 +267,7 @@ def _beside(aside: torch.cuda.Stream) -> Iterator[None]:
 @contextmanager
 def _rate_in(optimiser: Optimizer, rate: Tensor) -> Iterator[None]:
     """Make an optimiser read its learning rate from the device."""
-    held = [dict(group) for group in optimiser.param_groups]
+    saved_groups = [dict(group) for group in optimiser.param_groups]
     for group in optimiser.param_groups:
         group["lr"] = rate
         if "capturable" in group:
@@ -275,7 +275,7 @@ def _rate_in(optimiser: Optimizer, rate: Tensor) -> Iterator[None]:
     try:
         yield
     finally:
-        for group, before in zip(optimiser.param_groups, held, strict=True):
+        for group, before in zip(optimiser.param_groups, saved_groups, strict=True):
             group.update(before)
 
 

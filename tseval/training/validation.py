@@ -47,6 +47,6 @@ def mean_loss(model: LanguageModel, text: Windows) -> float:
             state = model.initial_state(window.words.shape[1])
         outputs, state = model(window.words, state)
         hidden = window.predicting(outputs)
-        chosen = chosen_logits(hidden, output.weight, output.bias, window.targets)
-        total += (log_normaliser(hidden, output.weight, output.bias) - chosen).sum(dtype=total.dtype)
+        target_logits = chosen_logits(hidden, output.weight, output.bias, window.targets)
+        total += (log_normaliser(hidden, output.weight, output.bias) - target_logits).sum(dtype=total.dtype)
     return total.item() / text.tokens(text.n_windows)

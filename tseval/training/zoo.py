@@ -277,28 +277,28 @@ def read_recipe(name: str) -> Recipe:
 def _recipe(name: str, content: object) -> Recipe:
     """Check the content of a recipe file; `tseval train lm` checks that its options exist."""
     refuse_unknown(content, _RecipeFile, "a recipe")
-    stated = checked(content, _RecipeFile)
-    for arch in stated.cells:
+    recipe_file = checked(content, _RecipeFile)
+    for arch in recipe_file.cells:
         if arch not in CELLS:
             hint = suggest(arch, CELLS, "Architectures")
             raise ContentError(f"unknown architecture {arch!r}.\n  {hint}", "cells")
     seeds_by_cell = {
-        arch: options.pop("seeds") for arch, options in stated.cells.items() if "seeds" in options
+        arch: options.pop("seeds") for arch, options in recipe_file.cells.items() if "seeds" in options
     }
     for where, seeds in {
-        "seeds": stated.seeds,
+        "seeds": recipe_file.seeds,
         **{f"cells.{arch}.seeds": seeds_by_cell[arch] for arch in seeds_by_cell},
     }.items():
         if type(seeds) is not int or seeds < 1:
             raise ContentError(f"should be a whole number above 0, not {seeds!r}", where)
     for where, options in {
-        "train": stated.train,
-        **{f"cells.{arch}": stated.cells[arch] for arch in stated.cells},
+        "train": recipe_file.train,
+        **{f"cells.{arch}": recipe_file.cells[arch] for arch in recipe_file.cells},
     }.items():
-        if theirs := [option for option in OWN if option in options]:
-            raise ContentError("the zoo sets this option itself. Leave it out", f"{where}.{theirs[0]}")
-    cells = {arch: options for arch, options in stated.cells.items() if options}
-    return Recipe(name, stated.seeds, stated.train, cells, cast("dict[str, int]", seeds_by_cell))
+        if reserved := [option for option in OWN if option in options]:
+            raise ContentError("the zoo sets this option itself. Leave it out", f"{where}.{reserved[0]}")
+    cells = {arch: options for arch, options in recipe_file.cells.items() if options}
+    return Recipe(name, recipe_file.seeds, recipe_file.train, cells, cast("dict[str, int]", seeds_by_cell))
 
 
 @contextmanager
@@ -306,11 +306,11 @@ def alone(zoo: Path) -> Iterator[None]:
     """Lock the folder of a zoo, so that only one command works in it."""
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
-    taken = TrainingError(
+    error = TrainingError(
         f"{zoo}: another process of tseval, here or on another machine, is working in this folder.\n  Wait "
         "until that process ends, stop it, or choose another --out."
     )
-    with locked(zoo / ZOO_LOCK, taken):
+    with locked(zoo / ZOO_LOCK, error):
         yield
 
 
@@ -351,9 +351,9 @@ def seeds_of_zoo(entries: Sequence[ZooModel]) -> Document | None:
     groups = in_architectures(entries)
     if all(len(several) == 1 for several in groups.values()):
         return None
-    opened = open_runs([str(entry.run) for several in groups.values() for entry in several])
-    names = iter(opened.verdicts)
-    return seeds_table(opened, {arch: [next(names) for _ in several] for arch, several in groups.items()})
+    runs = open_runs([str(entry.run) for several in groups.values() for entry in several])
+    names = iter(runs.verdicts)
+    return seeds_table(runs, {arch: [next(names) for _ in several] for arch, several in groups.items()})
 
 
 def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:

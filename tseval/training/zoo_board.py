@@ -73,12 +73,12 @@ def check_target(target: Path) -> None:
     ):
         return
     try:
-        ours = MARK.encode() in read_bytes(target / "README.md", "document_bytes")
+        has_mark = MARK.encode() in read_bytes(target / "README.md", "document_bytes")
         if (target / "board.json").exists():
             read_board(target)
     except (OSError, ValueError, BoardError, LimitError):
-        ours = False
-    if not ours:
+        has_mark = False
+    if not has_mark:
         raise TrainingError(
             f"{target}: this folder holds files, but is not a published zoo.\n  Name a new folder with "
             "--publish."
@@ -90,11 +90,11 @@ def publishing(target: Path) -> Iterator[None]:
     """Lock the folder, so that only one publication writes into it."""
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
-    taken = TrainingError(
+    error = TrainingError(
         f"{target}: another process of tseval is writing into this folder.\n  When that process has ended, "
         "repeat the command: tseval keeps the finished models."
     )
-    with locked(target / BOARD_LOCK, taken):
+    with locked(target / BOARD_LOCK, error):
         yield
 
 
@@ -169,16 +169,16 @@ def models_to_keep(
                 f"{folder}: this entry is not a model of the recipe {recipe.name}.\n  {_PUBLISH_FIX}"
             )
         on_page = dict(_OPTIONS.findall(definition.text))
-        before, now = on_page.get(model.arch, on_page.get(_SHARED)), " ".join(model.options)
-        if before != now:
+        before, settings = on_page.get(model.arch, on_page.get(_SHARED)), " ".join(model.options)
+        if before != settings:
             raise TrainingError(
                 f"{target}: the published model {model.name} was trained with other settings: {before}\n"
-                f"  Settings of the recipe {recipe.name}: {now}\n  {_PUBLISH_FIX}"
+                f"  Settings of the recipe {recipe.name}: {settings}\n  {_PUBLISH_FIX}"
             )
-        read = read_entry(folder).about.training_data or "unknown texts"
-        if set(_DIGEST.findall(read)) != set(digests):
+        training_data = read_entry(folder).about.training_data or "unknown texts"
+        if set(_DIGEST.findall(training_data)) != set(digests):
             raise TrainingError(
-                f"{target}: the published model {model.name} was trained on other texts: {read}\n"
+                f"{target}: the published model {model.name} was trained on other texts: {training_data}\n"
                 f"  {_PUBLISH_FIX}"
             )
         models.append(model)
@@ -265,9 +265,11 @@ def _text(
     drawn: bool,
 ) -> str:
     texts = [f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`" for file in files]
-    more = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
-    same = " ".join([*more, "--corpus DIR --out DIR --publish DIR"])
-    first, *others = (f"    tseval train zoo {choice} {same}" for choice in _choices(recipe, models))
+    train_options = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
+    shared_options = " ".join([*train_options, "--corpus DIR --out DIR --publish DIR"])
+    first, *others = (
+        f"    tseval train zoo {choice} {shared_options}" for choice in _choices(recipe, models)
+    )
     parts = [
         f"{MARK} Each entry has the evidence of one model's run, from which its numbers follow. "
         f"The folder `{CURVES_FOLDER}` has learning curves. The weights are not published.",
@@ -296,8 +298,8 @@ def _choices(recipe: Recipe, models: Sequence[ZooModel]) -> list[str]:
 
 
 def _choice(recipe: Recipe, archs: Sequence[str]) -> str:
-    named = [f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []
-    return " ".join([f"--recipe {recipe.name}", *named])
+    arch_options = [f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []
+    return " ".join([f"--recipe {recipe.name}", *arch_options])
 
 
 _FACTS = ("model", "seed", "hidden", "words", "parameters", "tokens read", "seconds", "perplexity")

@@ -63,8 +63,8 @@ def check_answers(claim: Claim, again: Recomputed) -> str:
     chosen = np.where(choices == 1, low[0], np.where(choices == 2, low[1], 0.0))
     expected = np.where(np.isfinite(chosen) & compared, np.minimum(chosen, 0.0), 0.0)
     _refuse_first(scored, scored["logprob"].to_numpy() != expected, "`logprob` is not that of the answer")
-    n_ones, n_given = int((choices == 1).sum()), int((choices > 0).sum())
-    line = f"{len(choices):,} answers, {n_given:,} of them 1 or 2 ({n_ones:,} are 1), template {digest[:8]}"
+    n_first, n_valid = int((choices == 1).sum()), int((choices > 0).sum())
+    line = f"{len(choices):,} answers, {n_valid:,} of them 1 or 2 ({n_first:,} are 1), template {digest[:8]}"
     if served := served_line(protocol):
         return f"{line}; from the record alone: {served}, which only the server could confirm"
     return f"{line}; from the record alone: only the model can confirm them (--model)"
@@ -82,17 +82,17 @@ def _check_template(claim: Claim) -> str:
     from tseval.prompting.template import template_digest  # noqa: PLC0415 - brings Jinja along
 
     text, protocol = claim.manifest.model.details.get("template"), claim.key.protocol
-    stated = protocol.get("prompt_digest")
-    if not isinstance(text, str) or not isinstance(stated, str):
+    stated_digest = protocol.get("prompt_digest")
+    if not isinstance(text, str) or not isinstance(stated_digest, str):
         raise CheckFailed(f"{MANIFEST} has no template of the prompt, or no digest of it")
-    if template_digest(text)[: len(stated)] != stated or len(stated) < 16:
+    if template_digest(text)[: len(stated_digest)] != stated_digest or len(stated_digest) < 16:
         raise CheckFailed(
-            f"{MANIFEST}: the key `key.protocol.prompt_digest` is {stated!r}, which is not the digest of the "
-            "template in `model.details`"
+            f"{MANIFEST}: the key `key.protocol.prompt_digest` is {stated_digest!r}, which is not the "
+            "digest of the template in `model.details`"
         )
     if protocol.get("orders") != "both":
         raise CheckFailed(f"{MANIFEST}: the key `key.protocol.orders` must be 'both'")
-    return stated
+    return stated_digest
 
 
 def _refuse_first(scored: pa.Table, wrong: NDArray[np.bool_], problem: str) -> None:
@@ -103,15 +103,16 @@ def _refuse_first(scored: pa.Table, wrong: NDArray[np.bool_], problem: str) -> N
 
 def compare_answers(claim: Claim, claimed: pa.Table, now: pa.Table, served: Mapping[str, Json]) -> str:
     """Compare recorded answers with new answers of the model; return how many differ."""
-    stated = claim.key.protocol.get("served")
-    if stated is not None and served.get("served") != stated:
+    stated_name = claim.key.protocol.get("served")
+    if stated_name is not None and served.get("served") != stated_name:
         raise CheckFailed(
-            f"the server answers as {served.get('served')!r} now, but in the run it answered as {stated!r}"
+            f"the server answers as {served.get('served')!r} now, but in the run it answered as "
+            f"{stated_name!r}"
         )
     before, after = (read_answers(table[ANSWER]) for table in (claimed, now))
     differ = before != after
     n_other = int(differ.sum())
-    share = MOST_OTHER if stated is None and "date" not in claim.key.protocol else MOST_OTHER_SERVED
+    share = MOST_OTHER if stated_name is None and "date" not in claim.key.protocol else MOST_OTHER_SERVED
     # For a local model, a different answer is an error if its margin is too large for rounding.
     margins = np.abs(now[LOGPROB_1].to_numpy().astype(float) - now[LOGPROB_2].to_numpy().astype(float))
     clear = differ & (margins > max(ROUNDING, 2 * claim.last_bits)) if share == MOST_OTHER else differ & False

@@ -50,9 +50,9 @@ def compare_verdicts(claimed: pa.Table, recomputed: pa.Table) -> None:
 
     for name in recomputed.column_names:
         _compare_column(claimed, recomputed, name, describe_row, "verdicts")
-    if more := [name for name in claimed.column_names if name not in recomputed.column_names]:
+    if unknown := [name for name in claimed.column_names if name not in recomputed.column_names]:
         raise CheckFailed(
-            f"the file of verdicts has a column {more[0]!r}, which is not a feature of the suite"
+            f"the file of verdicts has a column {unknown[0]!r}, which is not a feature of the suite"
         )
 
 
@@ -88,10 +88,10 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
 
 def describe_other_table(claim: Claim, name: str) -> str:
     """Describe a table that does not match, and the version of tseval that wrote it, if it was another."""
-    wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
-    if wrote == here:
+    run_version, this_version = claim.manifest.versions.get("tseval"), version("tseval")
+    if run_version == this_version:
         return f"{name} is not the table that tseval prints for these verdicts"
     return (
-        f"{name} is not the table that tseval {here} prints for these verdicts. The manifest states that "
-        f"tseval {wrote} wrote it. To print the right table: tseval table RUN"
+        f"{name} is not the table that tseval {this_version} prints for these verdicts. The manifest states "
+        f"that tseval {run_version} wrote it. To print the right table: tseval table RUN"
     )

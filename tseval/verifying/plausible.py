@@ -125,8 +125,8 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
     firsts = words.texts.take(pa.array(words.starts, pa.int64()))
     expected = _of_first(firsts.dictionary_encode().indices.to_numpy(), tokens)
     if (other := expected != tokens).any():
-        at = int(other.argmax())
-        text, first, second = firsts[at].as_py(), expected[at], tokens[at]
+        index = int(other.argmax())
+        text, first, second = firsts[index].as_py(), expected[index], tokens[index]
         raise CheckFailed(
             f"the first token of the word {text!r} is {first} in one sentence, but {second} in another"
         )
@@ -138,9 +138,9 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
     word, look = (column.indices.to_numpy().astype(np.int64) for column in (texts, looks))
     expected = _of_first(word, look)
     if (other := expected != look).any():
-        at = int(other.argmax())
-        name = texts.dictionary[word[at]].as_py()
-        first, second = (looks.dictionary[index].as_py() for index in (expected[at], look[at]))
+        row = int(other.argmax())
+        name = texts.dictionary[word[row]].as_py()
+        first, second = (looks.dictionary[index].as_py() for index in (expected[row], look[row]))
         raise CheckFailed(
             f"the model reads the word {name!r} as {first!r} in one sentence, but as {second!r} in another"
         )
@@ -200,9 +200,9 @@ def _check_prefixes(
         events = events[~is_given[events]]
     sums = np.bincount(before[events], weights=np.exp(values[events]))
     if sums.max(initial=0.0) > 1 + ABOVE_ONE:
-        at = int(events[before[events] == int(sums.argmax())].min())
-        row = int(np.searchsorted(words.starts, at, side="right")) - 1
-        prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
+        index = int(events[before[events] == int(sums.argmax())].min())
+        row = int(np.searchsorted(words.starts, index, side="right")) - 1
+        prefix = " ".join(_sentence_with(scored, words, index).split(" ")[: index - int(words.starts[row])])
         raise CheckFailed(
             f"the words after {prefix!r} have a total probability of {sums.max():.4g}, which is above 1"
         )
@@ -224,9 +224,9 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
                 f"word, but this is not so in {sentence!r}"
             )
         answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
-        others = values[first][prefix]
+        first_values = values[first][prefix]
         with np.errstate(invalid="ignore"):  # both values may be -inf
-            deviations = np.where(values == others, 0.0, np.abs(values - others))
+            deviations = np.where(values == first_values, 0.0, np.abs(values - first_values))
         if deviations.max(initial=0.0) > last_bits:
             sentence = _sentence_with(scored, words, int(places[deviations.argmax()]))
             raise CheckFailed(
@@ -234,10 +234,10 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
                 f"{deviations.max():.3g} nats apart"
             )
     if (share := questions.asks.share) is None:
-        both = np.exp(answers["right"]) + np.exp(answers["wrong"])
-        if both.max(initial=0.0) > 1 + ABOVE_ONE:
+        sums = np.exp(answers["right"]) + np.exp(answers["wrong"])
+        if sums.max(initial=0.0) > 1 + ABOVE_ONE:
             raise CheckFailed(
-                f"a right and a wrong symbol together have a probability of {both.max():.4g}, above 1"
+                f"a right and a wrong symbol together have a probability of {sums.max():.4g}, above 1"
             )
     elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
         raise CheckFailed(
@@ -256,10 +256,10 @@ def _nodes(look: _Rows, words: Words, roots: _Rows) -> tuple[_Rows, _Rows]:
     reached = roots.copy()
     alive, depth = np.flatnonzero(words.lengths > 0), 0
     while len(alive):
-        here = words.starts[alive] + depth
-        prefixes = pa.array(reached[alive] * n_looks + look[here]).dictionary_encode()
-        before[here] = reached[alive]
-        node[here] = reached[alive] = prefixes.indices.to_numpy().astype(np.int64) + n_nodes + 1
+        indices = words.starts[alive] + depth
+        prefixes = pa.array(reached[alive] * n_looks + look[indices]).dictionary_encode()
+        before[indices] = reached[alive]
+        node[indices] = reached[alive] = prefixes.indices.to_numpy().astype(np.int64) + n_nodes + 1
         n_nodes += len(prefixes.dictionary)
         depth += 1
         alive = alive[words.lengths[alive] > depth]

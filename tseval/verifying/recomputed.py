@@ -102,8 +102,8 @@ def recompute(
     sentences = sentences_of(suite)
     too_long = sentences[:0]
     if claim.manifest.counts.too_long:  # only the model can confirm which sentences these are
-        read = pc.is_in(sentences, value_set=claim.sentences)
-        sentences, too_long = sentences.filter(read), sentences.filter(pc.invert(read))
+        is_read = pc.is_in(sentences, value_set=claim.sentences)
+        sentences, too_long = sentences.filter(is_read), sentences.filter(pc.invert(is_read))
     if not sentences.equals(claim.sentences):
         raise CheckFailed(
             f"the run has other sentences than the suite: {first_difference(claim.sentences, sentences)}"
@@ -122,10 +122,10 @@ def recompute(
         verdicts = verdicts.drop_columns([HALF_KNOWN])
     left_out = n_too_long(suite, scored, too_long)
     if left_out != claim.manifest.counts.too_long:
-        stated = claim.manifest.counts.too_long
+        n_stated = claim.manifest.counts.too_long
         raise CheckFailed(
             f"{left_out:,} contrasts have a sentence without a score, but in the manifest the key "
-            f"`too_long` is {stated:,}"
+            f"`too_long` is {n_stated:,}"
         )
     compare_verdicts(claim.verdicts, verdicts)
     run = Run(claim.name, claim.manifest, lambda: scored, lambda: verdicts)
@@ -148,14 +148,11 @@ def _in_context_again(
     claim: Claim, suite: Suite, spec: str | None, source: str | None, folder: Path | None
 ) -> tuple[Suite, bool]:
     """Put the suite of a claim into its contexts; the stored texts must have the stated digest."""
-    stated = claim.manifest.suite.context
-    assert stated is not None
+    facts = claim.manifest.suite.context
+    assert facts is not None
     if folder is not None:
         texts = read_contexts(folder)
-        if (
-            SuiteContexts(stated.source, stated.words, stated.seed, stated.each, texts).digest
-            != stated.digest
-        ):
+        if SuiteContexts(facts.source, facts.words, facts.seed, facts.each, texts).digest != facts.digest:
             raise CheckFailed(
                 f"the texts in {CONTEXTS_FILE} have another digest than the manifest states for the contexts"
             )
@@ -164,7 +161,7 @@ def _in_context_again(
         with without_cache():
             return with_critical(load_stated_suite(claim.manifest.suite, spec or claim.key.suite))
 
-    in_context, are_drawn = in_stated_context(suite, stated, load_complete, source, folder)
+    in_context, are_drawn = in_stated_context(suite, facts, load_complete, source, folder)
     assert in_context.context is not None
     if parts := [
         name for name, value in in_context.context.describe().items() if claim.key.protocol.get(name) != value
@@ -235,30 +232,29 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
     """Give the suite the lexical factors of the claim: `--cluster`, or the suite's; old runs have none."""
     if not knows_factors(claim):
         return cluster_by(suite, (INDEPENDENT,))
-    stated = claim.manifest.suite
-    if stated.inferred is not None and with_critical(suite).inferred != stated.inferred:
+    facts = claim.manifest.suite
+    if facts.inferred is not None and with_critical(suite).inferred != facts.inferred:
         raise CheckFailed(
-            f"{MANIFEST}: the key `suite.inferred` is {stated.inferred!r}, but the suite "
-            "states something else"
+            f"{MANIFEST}: the key `suite.inferred` is {facts.inferred!r}, but the suite states something else"
         )
-    if stated.inferred is None and not stated.clusters:  # an old run, or nothing can be inferred
+    if facts.inferred is None and not facts.clusters:  # an old run, or nothing can be inferred
         return replace(suite, clusters=(INDEPENDENT,))
     try:
-        return cluster_data(suite, stated.clusters or ())
+        return cluster_data(suite, facts.clusters or ())
     except SuiteError as error:
         raise CheckFailed(f"suite.clusters: {first_line(error)}") from None
 
 
 def knows_factors(claim: Claim) -> bool:
     """Return whether a run records lexical factors: it has some, or names those of `--cluster`."""
-    chosen = claim.manifest.suite.clusters
-    return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
+    clusters = claim.manifest.suite.clusters
+    return clusters is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
 
 
 def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
     """Return whether a run has all factors that a new run on this suite would have."""
-    stated = claim.manifest.suite
-    has_all = stated.clusters or stated.inferred or not with_critical(suite).inferred
+    facts = claim.manifest.suite
+    has_all = facts.clusters or facts.inferred or not with_critical(suite).inferred
     return knows_factors(claim) and bool(has_all)
 
 

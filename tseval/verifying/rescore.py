@@ -49,10 +49,10 @@ def chosen(claim: Claim, sentences: pa.StringArray, share: float, draw: str = ""
     """
     salt = f"{draw} {claim.key.suite_digest} {claim.key.fingerprint} ".encode()
     texts = (str(text).encode() for text in sentences.to_pylist())
-    drawn = [int.from_bytes(sha256(salt + text).digest()[:8]) for text in texts]
+    numbers = [int.from_bytes(sha256(salt + text).digest()[:8]) for text in texts]
     bar = share * 2.0**64
-    rows = np.flatnonzero(np.array([number < bar for number in drawn]))
-    return rows if len(rows) else np.array([int(np.argmin(drawn))])
+    rows = np.flatnonzero(np.array([number < bar for number in numbers]))
+    return rows if len(rows) else np.array([int(np.argmin(numbers))])
 
 
 def rescore(
@@ -64,10 +64,12 @@ def rescore(
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """Score sentences with the model again, and compare."""
-    read = as_read(
+    opened_model = as_read(
         model, again.suite, "natural" if claim.key.protocol.get("text") == "natural" else "tokenised"
     )
-    plan = make_plan(read, again.items or again.suite, claim.score, claim.key.half_known or "undecidable")
+    plan = make_plan(
+        opened_model, again.items or again.suite, claim.score, claim.key.half_known or "undecidable"
+    )
     if other := plan.key.differences(replace(claim.key.undated(), tseval=plan.key.tseval)):
         raise CheckFailed(f"--model is not the model of the run: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)
@@ -78,9 +80,9 @@ def rescore(
         )
     rows = chosen(claim, plan.sentences, share, draw)
     questions = None if plan.asked is None else plan.asked.take(rows.tolist())
-    taken = pa.array(rows, pa.int64())
-    scored_now = score_all(plan.scorer, plan.sentences.take(taken), questions, None, progress)
-    scored, claimed = scored_now.table, claim.scored.take(taken)
+    indices = pa.array(rows, pa.int64())
+    scored_now = score_all(plan.scorer, plan.sentences.take(indices), questions, None, progress)
+    scored, claimed = scored_now.table, claim.scored.take(indices)
     if plan.scorer.only_answers:
         summary = compare_answers(claim, claimed, scored, scored_now.protocol)
         return summary if share >= 1 else f"{summary}; drawn by {draw}"
@@ -90,22 +92,22 @@ def rescore(
         raise CheckFailed(
             f"the file of sentences has a column {stranger[0]!r}, which --model does not compute"
         )
-    allowed, why = claim.last_bits, ""
+    allowed, note = claim.last_bits, ""
     if (noise := getattr(model, "noise", None)) is not None:
         # Each computation may differ from the plain forward pass by the largest measured difference.
         most = float(noise.max())
-        allowed, why = allowed + 2 * most, f": its measured noise is up to {most:.2g}"
+        allowed, note = allowed + 2 * most, f": its measured noise is up to {most:.2g}"
     worst = max(_largest_difference(name, claimed, scored, allowed) for name in numbers)
-    here = np.arange(len(plan.sentences))
-    here[rows] = len(here) + np.arange(len(rows))
+    order = np.arange(len(plan.sentences))
+    order[rows] = len(order) + np.arange(len(rows))
     columns = again.scored.column_names
-    mixed = pa.concat_tables([again.scored, scored.select(columns).cast(again.scored.schema)]).take(here)
+    mixed = pa.concat_tables([again.scored, scored.select(columns).cast(again.scored.schema)]).take(order)
     unknown = claim.manifest.unknown
     verdicts = judge(again.suite, mixed, claim.score, plan.too_long, unknown=unknown)
     flips = _fall_otherwise(again, verdicts, share)
     summary = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
-        f"(at most {allowed:.2g}{why}); {flips}"
+        f"(at most {allowed:.2g}{note}); {flips}"
     )
     return summary if share >= 1 else f"{summary}; drawn by {draw}"
 
@@ -128,22 +130,22 @@ def _compare_cards(stated: ModelCard, actual: ModelCard) -> None:
 def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
     """Count the verdicts that change with the model's new scores, which differ in their last bits."""
     # Rated sentences have neither right nor wrong verdicts.
-    both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
-    stated, actual = (np.equal(column, True).astype(np.int64) for column in both)
-    n_other, gained = int((stated != actual).sum()), int((stated - actual).sum())
-    if gained > MOST_GAINED * len(stated) + _FEW:
+    columns = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
+    claimed, actual = (np.equal(column, True).astype(np.int64) for column in columns)
+    n_other, n_gained = int((claimed != actual).sum()), int((claimed - actual).sum())
+    if n_gained > MOST_GAINED * len(claimed) + _FEW:
         raise CheckFailed(
-            f"{n_other:,} of {len(stated):,} verdicts differ with the model's own scores, and the run has "
-            f"{gained:,} more correct verdicts: rounding alone would not favour one side"
+            f"{n_other:,} of {len(claimed):,} verdicts differ with the model's own scores, and the run has "
+            f"{n_gained:,} more correct verdicts: rounding alone would not favour one side"
         )
-    total = f" of {len(stated):,}" if share >= 1 else ""
+    total = f" of {len(claimed):,}" if share >= 1 else ""
     return f"{n_other:,}{total} verdicts differ"
 
 
 def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
-    same = pc.equal(claimed["seen"], scored["seen"])
-    if not pc.all(same).as_py():
-        row = pc.index(same, pa.scalar(False)).as_py()
+    is_same = pc.equal(claimed["seen"], scored["seen"])
+    if not pc.all(is_same).as_py():
+        row = pc.index(is_same, pa.scalar(False)).as_py()
         raise CheckFailed(
             f"the model reads {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, but "
             f"the run states that it reads {claimed['seen'][row].as_py()!r}"
@@ -169,19 +171,20 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
             f"the file of sentences has no column {name!r}, but the model of --model gives these numbers"
         )
     lengths = pc.list_value_length(scored[name if name in AFTER_SENTENCES else "words"]).to_numpy()
-    stated, actual = (_flat(table, name) for table in (claimed, scored))
+    claims, actual = (_flat(table, name) for table in (claimed, scored))
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
-    difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(actual))
-    allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
+    difference = np.abs(np.nan_to_num(claims) - np.nan_to_num(actual))
+    allowed = tolerance * (lengths if name == "logprob" else np.ones(len(claims)))
     if (
         name == "before"
     ):  # tokens as probable as a form may come before it in one computation and after it in another
         allowed = allowed + SWAPPED * np.exp(np.nan_to_num(_flat(scored, "forms"), nan=-np.inf))
     if (difference > allowed).any():
-        at = int((difference - allowed).argmax())
-        sentence = scored["sentence"][int(rows[at])].as_py()
+        index = int((difference - allowed).argmax())
+        sentence = scored["sentence"][int(rows[index])].as_py()
         raise CheckFailed(
-            f"in {sentence!r}, the model gives {actual[at]:.6g} nats, but the run states {stated[at]:.6g}"
+            f"in {sentence!r}, the model gives {actual[index]:.6g} nats, but the run states "
+            f"{claims[index]:.6g}"
         )
     return 0.0 if name in ("logprob", "before") else float(difference.max(initial=0.0))
 

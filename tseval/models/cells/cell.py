@@ -265,10 +265,10 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
         if name not in defaults:
             hint = suggest(str(name), defaults, "Options")
             raise ModelError(f"{cell.__name__} has no option {name!r}. {hint}")
-        wanted, actual = type(defaults[name]), type(value)
-        if actual is not wanted and not (wanted is float and actual is int):
+        expected, actual = type(defaults[name]), type(value)
+        if actual is not expected and not (expected is float and actual is int):
             raise ModelError(
-                f"option {name} must be of type {wanted.__name__}, not {actual.__name__}: {value!r:.60}"
+                f"option {name} must be of type {expected.__name__}, not {actual.__name__}: {value!r:.60}"
             )
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ModelError(f"option {name} must be at most {LARGEST:,}, not {value:,}")

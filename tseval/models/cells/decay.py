@@ -143,18 +143,18 @@ def dale_signs(hidden: int, inhibitory: str = INHIBITORY) -> Tensor:
     Source: Bhatt et al. 2020, section 4; Song et al. 2016: the last fifth. Departure: the published program
     of Bhatt et al. has noise outside D's diagonal; here D is exact.
     """
-    chosen = _CHOICE.fullmatch(inhibitory)
+    match = _CHOICE.fullmatch(inhibitory)
     demand = "a share from 0 to 1 and a place, such as 0.2:last, 0.2:first or 0.2:drawn:7"
-    require("inhibitory", inhibitory, chosen is not None, demand)
-    assert chosen is not None
-    count = int(Decimal(chosen["share"]) * hidden)
+    require("inhibitory", inhibitory, match is not None, demand)
+    assert match is not None
+    count = int(Decimal(match["share"]) * hidden)
     signs = torch.ones(hidden)
     if signs.is_meta:  # only the options are checked
         return signs
-    if chosen["seed"] is not None:
-        signs[_drawn(hidden, count, int(chosen["seed"]))] = -1
+    if match["seed"] is not None:
+        signs[_drawn(hidden, count, int(match["seed"]))] = -1
     else:
-        signs[slice(count) if chosen["place"] == "first" else slice(hidden - count, hidden)] = -1
+        signs[slice(count) if match["place"] == "first" else slice(hidden - count, hidden)] = -1
     return signs
 
 

@@ -100,8 +100,8 @@ def read_window(
     Returns:
         Outputs, (time, batch, hidden), and the state after the window.
     """
-    way = _Window if cell.kernels is None else _FusedWindow
-    outputs, *after = way.apply(cell, projected, weight, bias, *state, *cell.update_parameters)  # type: ignore[no-untyped-call]
+    function = _Window if cell.kernels is None else _FusedWindow
+    outputs, *after = function.apply(cell, projected, weight, bias, *state, *cell.update_parameters)  # type: ignore[no-untyped-call]
     return outputs, tuple(after)
 
 
@@ -120,11 +120,11 @@ class _Window(torch.autograd.Function):
         # The state before each word, in the type of the products.
         recalled = state[0].new_empty((len(projected), *state[0].shape), dtype=low)
         drives = state[0].new_empty((len(projected), len(state[0]), cell.drive_size))
-        alone = cell.drive_size - projected.shape[2]  # columns that depend only on the state
-        drives[..., :alone] = 0
+        n_state_columns = cell.drive_size - projected.shape[2]  # columns that depend only on the state
+        drives[..., :n_state_columns] = 0
         states = [state]
         for word, drive, recall in zip(projected, drives, recalled, strict=True):
-            drive[:, alone:] = word
+            drive[:, n_state_columns:] = word
             if matrix is not None:
                 recall.copy_(state[0])
                 drive[:, :rows] += F.linear(recall, matrix, added)
@@ -144,11 +144,11 @@ class _Window(torch.autograd.Function):
         slopes: Tensors = after
         for t in reversed(range(len(drives))):
             first, *others = slopes
-            by_drive, slopes, by_own = cell.update_backward(
+            by_drive, slopes, by_cell = cell.update_backward(
                 drives[t], states[t], states[t + 1], (first + outputs[t], *others)
             )
             by_drives[t] = by_drive
-            by_parameters = [total + part for total, part in zip(by_parameters, by_own, strict=True)]
+            by_parameters = [total + part for total, part in zip(by_parameters, by_cell, strict=True)]
             if matrix is not None:
                 slopes[0].add_(by_drives[t, :, :rows] @ matrix)
         by_projected = by_drives[..., cell.drive_size - ctx.n_columns :]
@@ -278,7 +278,7 @@ def thinned(x: Tensor, share: float) -> Tensor:
     On a CPU, torch draws each entry separately, which takes up to a tenth of a training step. Here, four
     entries share 64 random bits, so the share has a resolution of 1/65,536.
     """
-    kept = round((1 - share) * 2**16)
+    threshold = round((1 - share) * 2**16)
     bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    chosen = bits.view(torch.int16)[: x.numel()].view(x.shape) < kept - 2**15
-    return x * chosen * (2**16 / kept)
+    mask = bits.view(torch.int16)[: x.numel()].view(x.shape) < threshold - 2**15
+    return x * mask * (2**16 / threshold)
