@@ -58,7 +58,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     keywords: dict[str, object] = {key: typed(key, text) for key, text in arguments.items()}
-    with _errors_of(path, where), _beside(path.resolve().parent), redirect_stdout(sys.stderr):
+    with _errors_of(path, where), _imports_from(path.resolve().parent), redirect_stdout(sys.stderr):
         exec(compile(source, str(path), "exec"), vars(module))  # noqa: S102 - it was named to be run
         function = _find(module, called, path)
         if "device" in inspect.signature(function).parameters:
@@ -80,7 +80,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[None]:
+def _imports_from(folder: Path) -> Iterator[None]:
     """Let a file import modules from its folder, and unload them, because others may have the same names."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))

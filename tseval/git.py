@@ -91,7 +91,7 @@ def opened_repository(folder: Path) -> Iterator[Repository | None]:
     Raises:
         BoardError: Its references cannot be read, or have a format that tseval does not support.
     """
-    program, places = find_program("git"), _found(folder.resolve())
+    program, places = find_program("git"), _find_repository(folder.resolve())
     if program is None or places is None:
         yield None
         return
@@ -113,7 +113,7 @@ def has_git() -> bool:
     return find_program("git") is not None
 
 
-def _found(folder: Path) -> tuple[Path, Path, Path] | None:
+def _find_repository(folder: Path) -> tuple[Path, Path, Path] | None:
     """Find the root of a repository, its git directory, and the directory shared with other worktrees.
 
     Only a `.git` counts: a folder that itself looks like a bare repository is data.

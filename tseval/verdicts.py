@@ -142,7 +142,7 @@ def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
         return 0
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
     cases = _rows_by_label(suite, rows)
-    left_out = ((case, np.flatnonzero(~_whole(of_case)).tolist()) for case, of_case in cases)
+    left_out = ((case, np.flatnonzero(~_are_complete(of_case)).tolist()) for case, of_case in cases)
     return sum(case.take(indices).n_verdicts for case, indices in left_out if indices)
 
 
@@ -169,7 +169,7 @@ def _decide(
     case: Case, sentences: ScoredSentences, rows: dict[str, NDArray[np.int64]], score: Score
 ) -> Iterator[Decided]:
     """Decide the items whose sentences are all scored; the others are undecidable."""
-    complete = _whole(rows)
+    complete = _are_complete(rows)
     if complete.all():
         yield from case.question.decide(sentences, rows, case.features, score)
         return
@@ -180,7 +180,7 @@ def _decide(
         yield decided.among(complete)
 
 
-def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
+def _are_complete(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
     """Return which items have all their sentences among the scored ones, (items,)."""
     is_whole: NDArray[np.bool_] = np.logical_and.reduce([of_label >= 0 for of_label in rows.values()])
     return is_whole

@@ -13,7 +13,7 @@ from tseval.adapters import open_model
 from tseval.boards import About, check, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import board_suite, verify_entry, warnings_of, wrong_with_board
 from tseval.boards.definition import read_definition
-from tseval.boards.entries import add_entries, entry_files, unfit, write_beside
+from tseval.boards.entries import add_entries, entry_files, unfit, write_new_folder
 from tseval.boards.folder import new_board
 from tseval.boards.sources import open_sources
 from tseval.errors import BoardError, RunError, SuiteError
@@ -263,7 +263,7 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
     assert "supermodel is the same model, scored in the same way, as the entry lstm" in refused.stderr
     # Files that a user put there.
     entry, files = entry_files(read_definition(root / "board"), str(root / "pairs.jsonl"), root / "super")
-    write_beside(
+    write_new_folder(
         root / "board/entries/supermodel", {**files, "entry.yaml": write_entry(entry).encode()}
     ).rename(root / "board/entries/supermodel")
     found = wrong_with_board(root / "board")

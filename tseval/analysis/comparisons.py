@@ -383,9 +383,9 @@ def against(
     names = "accuracy", "spread"
     return Against(
         keys.assign(**dict(zip(names, over_seeds(levels), strict=True))),
-        _tell({name: values[: len(keys)] for name, values in by_group.items()}, margin),
+        _frames_of({name: values[: len(keys)] for name, values in by_group.items()}, margin),
         heads_of(sets).assign(**dict(zip(names, over_seeds(of_sets), strict=True))),
-        _tell({name: values[len(keys) :] for name, values in by_group.items()}, margin),
+        _frames_of({name: values[len(keys) :] for name, values in by_group.items()}, margin),
         reference,
     )
 
@@ -401,7 +401,7 @@ def _accuracies(
     return np.divide(np.stack(right, axis=1), n_items, out=accuracies, where=n_items > 0)
 
 
-def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:
+def _frames_of(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:
     """Tabulate differences, a frame for each model; all of them are one family of tests."""
     flat = [difference for values in found.values() for difference in values]
     table = compared(flat, margin)

@@ -140,7 +140,7 @@ def _summary(changes: Changes) -> Iterator[str]:
         yield f"**{markdown(title)}**, new: {', '.join(markdown(name) for name in names)}"
         if not changes.wrong:
             for entry in readable_entries(board / ENTRY_FOLDERS / name for name in names):
-                yield _beside_neighbours(board, entry)
+                yield _with_neighbours(board, entry)
     if not changes.entries and not changes.wrong:
         yield "No new entry."
     if changes.warnings:
@@ -148,7 +148,7 @@ def _summary(changes: Changes) -> Iterator[str]:
         yield "\n".join(f"- {markdown(line)}" for line in changes.warnings)
 
 
-def _beside_neighbours(board: Path, entry: Entry) -> str:
+def _with_neighbours(board: Path, entry: Entry) -> str:
     """Make a table of an entry, the two models above it and the two models below it."""
     of_entry = {row.key: _accuracy(row) for row in entry.rows}
     columns: dict[str, Mapping[RowKey, Fraction | None]] = {entry.name: of_entry}

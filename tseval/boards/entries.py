@@ -328,7 +328,7 @@ def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
     return folder.name.lower() in {path.name.lower() for path in others}
 
 
-def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
+def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
     """Write the files of an entry into a new folder next to its final place."""
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
     write_folder(partial, files)

@@ -71,7 +71,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
                 "this one.\n"
                 "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
-        comparisons[folder.name] = _beside(run, public[1], hidden[1])
+        comparisons[folder.name] = _compared(run, public[1], hidden[1])
     with board_transaction(board, "hidden", *map(str, paths), suite) as change:
         checks = read_checks(board)
         change.put(CHECKS, checks_text(replace(checks, hidden={**checks.hidden, **comparisons})))
@@ -92,7 +92,7 @@ def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
     return rows, mean
 
 
-def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
+def _compared(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
     """Compare the mean on hidden words with the mean on the board's words."""
     difference = hidden.value - public.value
     lower = math.hypot(hidden.value - hidden.low, public.high - public.value)

@@ -171,10 +171,11 @@ def _page(
         yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
     if definition.renewed_by:
         yield (
-            f"Archived: the suite has a newer version, with the leaderboard {_beside(definition.renewed_by)}."
+            "Archived: the suite has a newer version, with the leaderboard "
+            f"{_board_link(definition.renewed_by)}."
         )
     if definition.renews:
-        yield f"For a new version of the suite; the earlier leaderboard is {_beside(definition.renews)}."
+        yield f"For a new version of the suite; the earlier leaderboard is {_board_link(definition.renews)}."
     if numbers is not None:
         yield from _results(name, definition, runs, columns, numbers)
         names_of_columns = {id(column): name for name, column in columns.items()}
@@ -201,7 +202,7 @@ def _page(
         yield f"To score a new sample of the sentences with the models: `tseval board rescore {quote(name)}`"
 
 
-def _beside(other: str) -> str:
+def _board_link(other: str) -> str:
     return f"[{markdown(Path(other).name)}]({urlquote(other)}/{BOARD_PAGE})"
 
 

@@ -28,7 +28,7 @@ def print_answers(model: AnswerModel, good: str, bad: str, form: str) -> None:
     names = [order[choice - 1] if choice else None for order, choice in zip(orders, chosen, strict=True)]
     if form == "picture":
         for place, (order, name) in enumerate(zip(orders, names, strict=True)):
-            click.echo(f"{order[0]} first: {_shown(answers[place])}, {name or 'no answer'}")
+            click.echo(f"{order[0]} first: {_answer_text(answers[place])}, {name or 'no answer'}")
     else:
         rows: list[list[object]] = [
             [*order, plain(answers[place].text), name, *(answers[place].logprobs or (None, None))]
@@ -38,7 +38,7 @@ def print_answers(model: AnswerModel, good: str, bad: str, form: str) -> None:
     click.echo(_verdict(names), err=True)
 
 
-def _shown(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     """Return an answer as text, with the probabilities of 1 and 2 if the model gives them."""
     from math import exp
 

@@ -36,7 +36,7 @@ class Name(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the known names that begin like the typed text, and an entry that offers files."""
-        names = sorted(name for name in found_in_time(self.known(ctx)) if name.startswith(incomplete))
+        names = sorted(name for name in names_in_time(self.known(ctx)) if name.startswith(incomplete))
         return [
             CompletionItem(incomplete, type="file"),
             *map(CompletionItem, names),
@@ -50,7 +50,7 @@ COMPLETION_SECONDS = 0.2
 _MOST_READ = 1 << 16  # bytes of one file
 
 
-def found_in_time(names: Iterable[str]) -> set[str]:
+def names_in_time(names: Iterable[str]) -> set[str]:
     """Return the names that are available within COMPLETION_SECONDS; errors are ignored.
 
     The folder may contain anything, such as a pipe in place of a grammar, or a million files.

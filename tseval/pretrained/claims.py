@@ -51,13 +51,13 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
         most = n_tensors if _COUNTS.search(name) else MOST_LABELS if _LABELS.search(name) else None
         if most is not None and value > most:
             raise ModelError(
-                f"{where}: config.json: {name} is {_shown(value)}, but the weight files have weights for at "
+                f"{where}: config.json: {name} is {_short(value)}, but the weight files have weights for at "
                 f"most {most:,}.\n  Restore the config.json that the model was saved with."
             )
     if isinstance(config, dict) and config.get("sinusoidal_pos_embds"):
         for name in _POSITIONS:
             if isinstance(claimed := config.get(name), int) and claimed > MOST_SINES:
-                problem = f"{name} is {_shown(claimed)}, but must be at most {MOST_SINES:,}"
+                problem = f"{name} is {_short(claimed)}, but must be at most {MOST_SINES:,}"
                 raise ModelError(
                     f"{where}: config.json: {problem}.\n"
                     "  Restore the config.json that the model was saved with."
@@ -99,7 +99,7 @@ def refuse_empty_sizes(
         )
 
 
-def _shown(number: int) -> str:
+def _short(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"{number:.0e}"
 
 

@@ -134,7 +134,7 @@ class Pieces:
         self._by_chunk = white_space == "single" and self._by_backend
         if self._by_chunk:
             try:
-                self._by_chunk = self._chunks_are_apart(self._made_up())
+                self._by_chunk = self._are_chunks_separate(self._made_up())
             except Exception:  # a tokenizer with few letters and no unknown piece refuses made-up words
                 self._by_chunk = False
 
@@ -185,24 +185,24 @@ class Pieces:
 
     def _split(self, sentences: pa.StringArray) -> SplitUp:
         if self._by_chunk:
-            self._by_chunk = self._chunks_are_apart(sample_of(sentences, HELD))
+            self._by_chunk = self._are_chunks_separate(sample_of(sentences, HELD))
         split = self._each_chunk_once(sentences) if self._by_chunk else None
-        return split or self._whole(sentences)
+        return split or self._split_whole(sentences)
 
-    def _whole(self, sentences: pa.StringArray) -> SplitUp:
+    def _split_whole(self, sentences: pa.StringArray) -> SplitUp:
         """Split each sentence as a whole."""
         texts, lengths, starts = self._texts(sentences)
         split_up = self._by_offsets if self._by_backend else self._by_beginnings
         placed = split_up(texts, starts)
         return SplitUp(placed, lengths, None if starts is None else _are_joined(texts, starts))
 
-    def _chunks_are_apart(self, sample: pa.StringArray) -> bool:
+    def _are_chunks_separate(self, sample: pa.StringArray) -> bool:
         """Return whether a sample splits the same if each chunk between spaces is split separately.
 
         A tokenizer may look beyond a space. So this is checked on made-up sentences with words from the whole
         vocabulary, on some of all sentences of a run, and on some of each shard.
         """
-        at_once, by_chunks = self._whole(sample), self._each_chunk_once(sample)
+        at_once, by_chunks = self._split_whole(sample), self._each_chunk_once(sample)
         return by_chunks is None or at_once.equals(by_chunks)
 
     def _made_up(self) -> pa.StringArray:
@@ -214,7 +214,7 @@ class Pieces:
         return pa.array([text for text in texts if text.strip()], pa.string())
 
     def _each_chunk_once(self, sentences: pa.StringArray) -> SplitUp | None:
-        """Split like `_whole`, but each distinct chunk between spaces once; None if that is not possible."""
+        """Split like `_split_whole`, but each distinct chunk between spaces once; None if impossible."""
         if holds_other_gaps(sentences):
             return None
         split, lengths = words_and_lengths(sentences)
@@ -297,7 +297,7 @@ class Pieces:
     def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
         """Return which sentences have more tokens than the model's limit, if any, (sentences,) bool."""
         if self._by_chunk:  # this call gets all sentences of a run
-            self._by_chunk = self._chunks_are_apart(sample_of(sentences, 8 * HELD))
+            self._by_chunk = self._are_chunks_separate(sample_of(sentences, 8 * HELD))
         is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
             prefix = self._before + (" " if self.leading_space else "")

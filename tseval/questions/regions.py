@@ -143,7 +143,7 @@ class Regions(Question):
         conditions = {region.condition for region in regions_of(formula)}
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
-        compares_nothing = partial(self._says_nothing, scored=scored, rows=rows)
+        compares_nothing = partial(self._compares_nothing, scored=scored, rows=rows)
         undecidable |= self._unknown(formula, compares_nothing, surprisal)
         for first, second in chain.from_iterable(
             combinations(pair_list, 2) for pair_list in interactions_of(formula)
@@ -194,7 +194,7 @@ class Regions(Question):
             value = (np.logical_or if settling else np.logical_and)(value, right)
         return unknown
 
-    def _says_nothing(
+    def _compares_nothing(
         self, comparison: Operation, scored: ScoredSentences, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
         """Return the items in which both sides of a comparison have the same regions, (items,).
@@ -232,10 +232,10 @@ class Regions(Question):
         half_known = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
         for terms in differences(comparison):
             if len(terms) > 1:
-                half_known |= self._apart(terms, unknown, rows)
+                half_known |= self._have_different_unknown(terms, unknown, rows)
         return half_known
 
-    def _apart(
+    def _have_different_unknown(
         self, terms: Sequence[tuple[int, Region]], unknown: UnknownWords, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
         """Return the items in which added and subtracted regions have different unknown words, (items,)."""

@@ -50,7 +50,7 @@ def read_error_curves(path: Path) -> pd.DataFrame:
     """
     curves = read_curves(path)
     losses = dict(zip(curves.get("step", ()), curves[LOSSES[0]], strict=False))
-    rows = _read_beside(path, COLUMNS)
+    rows = _read_accuracies(path, COLUMNS)
     means = rows.group_by(["suite", "step"], use_threads=False).aggregate([("accuracy", "mean")]).to_pylist()
     points_of_suites: dict[str, list[tuple[str, str, float, float]]] = {}
     for mean in sorted(means, key=lambda row: row["step"] or 0):
@@ -59,17 +59,17 @@ def read_error_curves(path: Path) -> pd.DataFrame:
             points_of_suites.setdefault(suite, []).append((training_name(path), suite, loss, 1 - accuracy))
     if not points_of_suites:
         raise TrainingError(
-            f"{_beside(path)}: no accuracy in this file was measured at a training step for which {path} "
-            "has a loss.\n"
+            f"{_accuracy_path(path)}: no accuracy in this file was measured at a training step for which "
+            f"{path} has a loss.\n"
             "  Train the model again with tseval train lm --eval-suite SUITE."
         )
     points = [point for of_suite in points_of_suites.values() for point in of_suite]
     return pd.DataFrame(points, columns=["model", "suite", LOSSES[0], "error"])
 
 
-def _read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
+def _read_accuracies(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
     """Read the accuracies that were measured during the training of these curves."""
-    file = _beside(path)
+    file = _accuracy_path(path)
     try:
         return read_parquet(file, columns, others=False)
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def _read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
         ) from None
 
 
-def _beside(path: Path) -> Path:
+def _accuracy_path(path: Path) -> Path:
     return path.with_name(f"{training_name(path)}.accuracy.parquet")
 
 
@@ -128,7 +128,7 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
     for path in paths:
         curves = read_curves(path)
         epochs = dict(zip(curves["step"], curves.get("epoch", ()), strict=False))
-        rows = _read_beside(path, STRING_COLUMNS).to_pandas().dropna(subset=list(MEASURES))
+        rows = _read_accuracies(path, STRING_COLUMNS).to_pandas().dropna(subset=list(MEASURES))
         if rows.empty:
             raise TrainingError(
                 f"{path}: the model was not evaluated on a formal language during its training.\n"

@@ -371,7 +371,7 @@ def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
     ends.sort(key=lambda end: end[:2])
     heights = [min(max(float(scale.transform(end[0])), low), high) for end in ends]
-    for height, (_, name, index) in zip(_apart(heights, look.gap, (low, high)), ends, strict=True):
+    for height, (_, name, index) in zip(_spaced(heights, look.gap, (low, high)), ends, strict=True):
         y = float(scale.inverted().transform(height))
         if index is not None:
             axes.scatter([1.0], [y], s=18, transform=transform, clip_on=False, zorder=3, **_sign(index))
@@ -388,7 +388,7 @@ def _write(text: Text, name: str) -> None:
     text.set_text(plain(name)[:LONGEST])
 
 
-def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) -> list[float]:
+def _spaced(heights: Sequence[float], gap: float, limits: tuple[float, float]) -> list[float]:
     """Move ascending heights apart by at least `gap`, around their common middle, within the limits."""
     low, high = limits
     gaps = [index * gap * (high - low) for index in range(len(heights))]

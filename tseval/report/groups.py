@@ -174,7 +174,7 @@ def _warning(opened: RunSet, runs_of: Mapping[str, Sequence[str]]) -> str | None
     warnings = []
     for group, runs in runs_of.items():
         listed = ", ".join(runs[:MOST_NAMED]) + (", ..." if len(runs) > MOST_NAMED else "")
-        if not _differ_by_a_number(_telling_names(opened, runs)):
+        if not _differ_by_a_number(_distinct_names(opened, runs)):
             warnings.append(
                 f"The group {group} is a mean over models whose names differ by more than a number "
                 f"({listed}). If they differ in more than the seed, use --group-by."
@@ -186,7 +186,7 @@ def _warning(opened: RunSet, runs_of: Mapping[str, Sequence[str]]) -> str | None
     return " ".join(warnings) or None
 
 
-def _telling_names(opened: RunSet, runs: Sequence[str]) -> list[str]:
+def _distinct_names(opened: RunSet, runs: Sequence[str]) -> list[str]:
     """Return the names of models or, if all are equal, of the folders of their runs."""
     names = [_names_of(opened, run) for run in runs]
     models = [model for model, _ in names]

@@ -209,13 +209,13 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
         yield (
             "Intervals of mean ranks are reliable only if models are far apart; ranks in brackets always are."
         )
-    yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
+    yield from indistinct_models(table.ranking.overall, [column.heading for column in table.columns])
 
 
 MOST_GROUPS = 20
 
 
-def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
+def indistinct_models(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
     """Yield a note on models without significant differences; for too many groups, only their number."""
     groups = [", ".join(names[index] for index in group) for group in ranks.tied()]
     if len(groups) > MOST_GROUPS:

@@ -209,7 +209,7 @@ def safe_name(name: str) -> str:
 def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     """Create the directory of a run, or open that of an interrupted run."""
     path = Path(path)
-    with _said_once(path):
+    with _folder_errors(path):
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file, but a run needs a folder.\n  Name a new folder with --out.")
         if (path / NAME).exists() and isinstance(load_manifest(path), Manifest):
@@ -220,7 +220,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     try:
         # Another process may have finished the run before we held the lock.
         complete = (path / NAME).exists() and _take_up(path, key, resume)
-        with _said_once(path):
+        with _folder_errors(path):
             for partial in path.rglob(f"*{PARTIAL}"):
                 partial.unlink()
             if complete:
@@ -243,7 +243,7 @@ def remove_other(path: Path, key: RunKey) -> None:
         return
     files = manifest.files if isinstance(manifest, Manifest) else ()
     lock = _claim(path)
-    with _said_once(path):
+    with _folder_errors(path):
         try:
             remove_parts(path)
             for name in (*files, NAME):  # the manifest last: without it, the rest would not be a run
@@ -312,7 +312,7 @@ def is_free(path: Path) -> bool:
 
 
 @contextmanager
-def _said_once(path: Path) -> Iterator[None]:
+def _folder_errors(path: Path) -> Iterator[None]:
     """Turn an OSError into a RunError."""
     try:
         yield

@@ -97,7 +97,7 @@ class RunKey:
             for key in (self, other)
         )
         return [
-            f"{name}: {_shown(values.get(name))}, not {_shown(other_values.get(name))}"
+            f"{name}: {_part_text(values.get(name))}, not {_part_text(other_values.get(name))}"
             for name in values | other_values
             if values.get(name) != other_values.get(name)
         ]
@@ -128,7 +128,7 @@ class RunKey:
         return mapping
 
 
-def _shown(part: str | None) -> str:
+def _part_text(part: str | None) -> str:
     return "nothing" if part is None else _text(json.loads(part))
 
 

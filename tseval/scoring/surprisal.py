@@ -76,7 +76,7 @@ def surprisals(
         LimitError: A sentence has too many characters.
         ModelError: A sentence has no words, or cannot be scored.
     """
-    return _found(scorer_for(current(model)), _tokens, sentences, progress)
+    return _tokens_of(scorer_for(current(model)), _tokens, sentences, progress)
 
 
 def word_surprisals(
@@ -90,7 +90,7 @@ def word_surprisals(
     Returns:
         The words of each sentence. If the surprisal of a part is unknown, so is that of the word.
     """
-    return _found(scorer_for(current(model), words=True), _words, sentences, progress)
+    return _tokens_of(scorer_for(current(model), words=True), _words, sentences, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _expected(model: DistributionModel, row: Tensor, top: int) -> NextToken:
     return NextToken(entropy, tuple(zip(texts, values.exp().tolist(), strict=True)))
 
 
-def _found(
+def _tokens_of(
     scorer: Scorer,
     score: Callable[[Scorer, pa.StringArray], Iterator[list[Token]]],
     sentences: Sequence[str],
@@ -161,7 +161,7 @@ def _found(
 
 
 def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
-    return _gathered(scorer, sentences, *scorer.score_tokens(sentences))
+    return _make_tokens(scorer, sentences, *scorer.score_tokens(sentences))
 
 
 def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
@@ -170,7 +170,7 @@ def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
         corrections = np.zeros(int(encoded.lengths.sum()))
     starts = np.cumsum(encoded.lengths) - encoded.lengths
     unknown = Unknown.of(scorer.card.protocol)
-    tokens = _gathered(scorer, sentences, encoded, logprobs)
+    tokens = _make_tokens(scorer, sentences, encoded, logprobs)
     shares = _share_pieces(scorer, encoded, sentences)
     for row, (start, tokens_of_sentence) in enumerate(zip(starts.tolist(), tokens, strict=True)):
         words: dict[int, list[Token]] = {}
@@ -201,7 +201,7 @@ SHARED_PIECES = (
 )
 
 
-def _gathered(
+def _make_tokens(
     scorer: Scorer, sentences: pa.StringArray, encoded: Encoded, logprobs: np.ndarray
 ) -> Iterator[list[Token]]:
     """Make the tokens of each sentence from log-probabilities."""

@@ -92,7 +92,7 @@ def lint(
         words |= dict.fromkeys(word for text in case_texts for word in text.split())
     doubts = guessed_forms(grammars, texts, words, is_language_stated=folder.is_language_stated)
     findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
-    findings += map(_as_told, slips_of_folder(folder, grammars, words))
+    findings += map(_finding_of, slips_of_folder(folder, grammars, words))
     if len(grammars) == len(folder.files):
         folder.load()  # raises errors that concern all grammars together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
@@ -100,7 +100,7 @@ def lint(
     return findings
 
 
-def _as_told(slip: Slip) -> LintFinding:
+def _finding_of(slip: Slip) -> LintFinding:
     return LintFinding(slip.severity, slip.path, slip.line, slip.message, slip.counts)
 
 
@@ -137,7 +137,7 @@ def _case_findings(
     for severity, label, message in check_sentences_of(case, terminator, known):
         yield LintFinding(severity, grammar.path, grammar.sentences[label][0].line, message)
     yield from _never_marked(grammar, case)
-    yield from map(_as_told, slips_of(grammar, case))
+    yield from map(_finding_of, slips_of(grammar, case))
     for prediction, message in check_predictions(case):
         line = grammar.document.line("predictions", prediction)
         yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")

@@ -88,7 +88,7 @@ def unknown_words(subject: Subject) -> Finding:
     alike = [group for group in rows if len({row["seen"] for row in group}) == 1]
     if alike:
         return _reported(subject, alike)
-    if _tells_words_apart(subject) and all(len({row["logprob"] for row in group}) == 1 for group in rows):
+    if _distinguishes_words(subject) and all(len({row["logprob"] for row in group}) == 1 for group in rows):
         note = f"all unknown words such as {NONSENSE[0]!r} score the same, but the model does not report them"
         return fails(f"{note} as unknown (method `seen`)", texts[0])
     return holds("the model knows all words")
@@ -109,7 +109,7 @@ def _reported(subject: Subject, groups: Sequence[Sequence[ScoredRow]]) -> Findin
     )
 
 
-def _tells_words_apart(subject: Subject) -> bool:
+def _distinguishes_words(subject: Subject) -> bool:
     """Return whether some sentences of equal length have different scores."""
     totals: dict[int, set[float]] = {}
     for text, row in zip(subject.sentences, subject.numbers, strict=True):

@@ -113,7 +113,7 @@ class Learner:
             return result
         self._warm_ups -= 1
         # Autograd nodes and the libraries' memory belong to the stream on which they were created.
-        with _beside(self._aside):
+        with _on_stream(self._aside):
             return self._step(self._moved(window), before)
 
     def start_over(self, carried: State) -> None:
@@ -255,7 +255,7 @@ class StepGraph:
 
 
 @contextmanager
-def _beside(aside: torch.cuda.Stream) -> Iterator[None]:
+def _on_stream(aside: torch.cuda.Stream) -> Iterator[None]:
     """Use another stream, after all earlier and before all later work on the main stream."""
     main = torch.cuda.current_stream(aside.device)
     aside.wait_stream(main)

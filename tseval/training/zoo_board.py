@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
 from tseval.boards.definition import Definition, read_definition, write_definition
-from tseval.boards.entries import entry_files, write_beside
+from tseval.boards.entries import entry_files, write_new_folder
 from tseval.boards.entry import About, read_entry, write_entry
 from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, entry_runs
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
@@ -49,7 +49,7 @@ _DIGEST = re.compile(r"SHA-256 ([0-9a-f]{64})")
 _SHARED = "all"  # no architecture has this name
 
 
-def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
+def options_text(recipe: Recipe, models: Sequence[ZooModel]) -> str:
     """Return the common options of all models, and all options of each architecture with different ones."""
     options_of_cells = {model.arch: model.options for model in models if model.arch in recipe.cells}
     lines = {
@@ -107,7 +107,7 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
     files = list(folder.iterdir()) if folder.is_dir() and holds_entry(folder) else []
     if files and {file.name: read_bytes(file) for file in files} == contents:
         return
-    partial = write_beside(folder, contents)
+    partial = write_new_folder(folder, contents)
     if folder.exists():
         _remove(folder)
     partial.rename(folder)
@@ -278,7 +278,7 @@ def _text(
         "All models read the same texts, in the same order, with the same vocabulary:",
         "\n".join(texts),
         "Options of `tseval train lm`:",
-        tell_options(recipe, models),
+        options_text(recipe, models),
         tabulate(facts, headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True),
         *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
     ]

@@ -103,11 +103,11 @@ def _against_grid(differences: Against, suite: str) -> Grid:
     fields = [Field(suite, align="left"), Field(differences.reference, show=with_spread)]
     for name in differences.of_rows:
         fields += [Field(name, show=format_difference), *_OF_A_MODEL[1:]]
-    lines = rows_and_means(differences, _beside_the_reference, _MEAN)
+    lines = rows_and_means(differences, _against_reference, _MEAN)
     return Grid(fields, lines, f"Differences from {differences.reference}")
 
 
-def _beside_the_reference(heads: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+def _against_reference(heads: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> list[list[object]]:
     columns = [_OF_THE_REFERENCE.values(heads)]
     for frame in frames.values():
         columns += [field.values(frame) for field in _OF_A_MODEL]

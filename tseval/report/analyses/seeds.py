@@ -14,7 +14,7 @@ from tseval.analysis.intervals import confidence_percent
 from tseval.report.analyses.published_beside import in_common, rank_beside
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import in_full, labelled, rows_and_means
-from tseval.report.notes import measured_at_default, not_told_apart
+from tseval.report.notes import indistinct_models, measured_at_default
 from tseval.report.numbers import NOT_ROUNDED, TRUNCATED, format_rank_set, with_spread
 from tseval.report.opened import INTERVAL, RunSet, analysis_document, interval_note
 
@@ -109,7 +109,7 @@ def _about_ranks(seed_means: SeedTable, grouped: bool) -> Iterator[str]:
         f"In brackets: the possible ranks of each, with {confidence_percent()} confidence for all "
         f"together, {scope}."
     )
-    yield from not_told_apart(seed_means.ranks, list(seed_means.of_rows))
+    yield from indistinct_models(seed_means.ranks, list(seed_means.of_rows))
 
 
 def _grid(seed_means: SeedTable, suite: str, grouped: bool, beside: Beside | None) -> Grid:

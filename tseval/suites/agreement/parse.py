@@ -106,7 +106,7 @@ class Parser:
         A line of a tokenised text is one sentence, with spaces between words. In other texts the parser finds
         sentences and words.
         """
-        make = self._given if tokenised else self._found
+        make = self._given if tokenised else self._spacy_words
         documents = ((make(line), number) for number, line in lines)
         for document, number in self._pipeline.pipe(documents, as_tuples=True, batch_size=_BATCH):
             sentences = [document[:]] if tokenised else document.sents
@@ -119,7 +119,7 @@ class Parser:
         words = line.split()
         return Doc(self._pipeline.vocab, words=words, sent_starts=[True] + [False] * (len(words) - 1))
 
-    def _found(self, line: str) -> Any:
+    def _spacy_words(self, line: str) -> Any:
         """Return a document of spaCy's words; repeated spaces are removed, as they would be words."""
         text = " ".join(line.split())
         self._pipeline.max_length = max(self._pipeline.max_length, len(text))  # checked before by tseval

@@ -98,9 +98,9 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
             names = " and ".join(map(repr, better))
             reading.notes.append(f"tseval takes {names} as better (to change it: --columns better=VALUE)")
     if is_better is not None:
-        yield from _alike(_pairs(sentences, is_better, columns, reading))
+        yield from _with_shared_features(_pairs(sentences, is_better, columns, reading))
     else:
-        yield from _alike(_conditions(sentences, columns, reading))
+        yield from _with_shared_features(_conditions(sentences, columns, reading))
 
 
 def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
@@ -112,7 +112,7 @@ def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
     return case if is_unique else None
 
 
-def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
+def _with_shared_features(items: Iterable[DataItem]) -> Iterator[DataItem]:
     """Keep only the features that all items of a case have."""
     all_items = list(items)
     shared: dict[str, set[str]] = {}

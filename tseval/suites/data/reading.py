@@ -55,7 +55,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     for kind, kind_files in kinds.items():
         reading = TableReading(kind_files, name, method, options)
         part = READERS[kind](reading)
-        reading.unused |= _beside(kind, kind_files, options)
+        reading.unused |= _unused_columns(kind, kind_files, options)
         _refuse_useless(part, kind, options, path)
         file_notes |= {name_in(file, path): _read_as(kind, file, reading) for file in kind_files}
         parts.append(replace(part, notes=tuple(reading.notes)))
@@ -104,7 +104,7 @@ _USED = {
 }
 
 
-def _beside(kind: str, files: Mapping[Path, str], options: Mapping[str, str]) -> dict[str, list[str]]:
+def _unused_columns(kind: str, files: Mapping[Path, str], options: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the columns of each table that its format does not use."""
     tables = [file for file in files if kind in _USED and not bare_name(file).endswith(".text")]
     return {

@@ -81,17 +81,17 @@ def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Featu
     unseen = np.zeros(judged.shape, dtype=np.bool_)
     unseen[judged] = ~among(stacks.mark[judged], training_marks)
     string_features: Features = {
-        "length": _whole(strings.lengths),
-        "depth": _whole(stacks.open.max(axis=1)),
-        "max_distance": _whole(np.where(judged, stacks.distance, 0).max(axis=1)),
-        "max_attractors": _whole(np.where(judged, stacks.attractors, 0).max(axis=1)),
-        "unseen_stacks": _whole(unseen.sum(axis=1)),
+        "length": _as_int64(strings.lengths),
+        "depth": _as_int64(stacks.open.max(axis=1)),
+        "max_distance": _as_int64(np.where(judged, stacks.distance, 0).max(axis=1)),
+        "max_attractors": _as_int64(np.where(judged, stacks.attractors, 0).max(axis=1)),
+        "unseen_stacks": _as_int64(unseen.sum(axis=1)),
     }
     choice_features: Features = {
-        "position": _whole(position),
-        "open": _whole(stacks.open[judged]),
-        "distance": _whole(stacks.distance[judged]),
-        "attractors": _whole(stacks.attractors[judged]),
+        "position": _as_int64(position),
+        "open": _as_int64(stacks.open[judged]),
+        "distance": _as_int64(stacks.distance[judged]),
+        "attractors": _as_int64(stacks.attractors[judged]),
         "unseen_stack": pa.array(unseen[judged]),
     }
     is_dyck = isinstance(language, Dyck)
@@ -109,7 +109,7 @@ def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Featu
     )
 
 
-def _whole(numbers: NDArray[np.integer[Any]]) -> pa.Array[Any]:
+def _as_int64(numbers: NDArray[np.integer[Any]]) -> pa.Array[Any]:
     return pa.array(numbers, pa.int64())
 
 
@@ -123,7 +123,7 @@ def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> 
     starts = np.cumsum(n_positions) - n_positions
     position = np.arange(len(answers)) - np.repeat(starts, n_positions)
     m, n = ((strings.symbols == language.alphabet.index(symbol)).sum(axis=1) for symbol in "ab")
-    features: Features = {"m": _whole(m), "n": _whole(n), "m_plus_n": _whole(m + n)}
+    features: Features = {"m": _as_int64(m), "n": _as_int64(n), "m_plus_n": _as_int64(m + n)}
     features["unseen_pattern"] = pa.array(m + n >= language.bound("train"))
     return features, Choices(
         name="possible > impossible",

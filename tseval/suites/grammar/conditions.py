@@ -299,7 +299,7 @@ class Conditions:
             names = [kind_name(kind, side_values) for kind, side_values in zip(kinds, compared, strict=True)]
             predicate = f"compares {names[0]} with {names[1]}, {outcome}."
             return "error", _sentences(
-                predicate, self._values_shown(sides, values_of_sides), _mended(values_of_sides, kinds)
+                predicate, self._listed_values(sides, values_of_sides), _mended(values_of_sides, kinds)
             )
         is_literal = [side_values is not None and side_values.is_literal for side_values in values_of_sides]
         if operator not in _EQUALITIES or None in values_of_sides or None in compared:
@@ -324,7 +324,7 @@ class Conditions:
         others_occur = is_part or (other.is_form and bool(self._asked_of(node) & {*values}))
         severity: _Severity = "warning" if near is None and others_occur else "error"
         fix = "" if near is None else f"Write {_quoted(near)}."
-        return severity, _sentences(message, self._values_shown(sides, values_of_sides), fix)
+        return severity, _sentences(message, self._listed_values(sides, values_of_sides), fix)
 
     def _compared(self, operator: str, sides: list[tuple[nodes.Expr, Scope]]) -> list[Values | None]:
         """Return the values of both sides (for `in`, of the list's members); None for unknown values."""
@@ -353,7 +353,7 @@ class Conditions:
         words = chain.from_iterable(self.lexicon.classes.values())
         return {text for word in words for text in (word.lemma, *word.forms.values())}
 
-    def _values_shown(
+    def _listed_values(
         self, sides: list[tuple[nodes.Expr, Scope]], values_of_sides: Sequence[Values | None]
     ) -> str:
         """Return a sentence that lists the values of the side that is not a literal."""
@@ -381,7 +381,7 @@ class Conditions:
             for node, inner in self._comparisons
             if inner.macro == scope.macro and any(node is part for part in (test, *test.find_all(type(node))))
             for side in _sides(node)
-            if (text := self._values_shown([(side, inner)], [self.values(side, inner)]))
+            if (text := self._listed_values([(side, inner)], [self.values(side, inner)]))
         }
         message = (
             f"the condition '{code_text(test)}' is {'true' if outcome == TRUE else 'false'} in all items."

@@ -276,11 +276,11 @@ def _count_items(slots: Sequence[Slot], fixed: Mapping[str, int], pool: dict[str
 def _of_cell(slots: Sequence[Slot], fixed: Mapping[str, int]) -> str:
     """Return a description of a cell, for a message."""
     by_name = {slot.name: slot for slot in slots}
-    values = [f"{name} {_shown(by_name[name].binding(code))}" for name, code in fixed.items()]
+    values = [f"{name} {_name_of(by_name[name].binding(code))}" for name, code in fixed.items()]
     return f" where {', '.join(values)}" if values else ""
 
 
-def _shown(binding: object) -> str:
+def _name_of(binding: object) -> str:
     return getattr(binding, "lemma", None) or str(binding)
 
 

@@ -147,7 +147,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "first": lambda values: as_list(values)[0],
             "last": lambda values: as_list(values)[-1],
             "length": lambda values: len(as_list(values)),
-            "int": _whole,
+            "int": _as_small_int,
             "join": self._join,
             # Internal filters: `allowed_code.harden` puts them into the compiled code.
             "counted_": self._counted,
@@ -157,9 +157,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "joined_": self._join,
         }
         self.tests = {
-            "odd": lambda value: _whole(value) % 2 == 1,
-            "even": lambda value: _whole(value) % 2 == 0,
-            "divisibleby": lambda value, by: _whole(value) % _whole(by) == 0,
+            "odd": lambda value: _as_small_int(value) % 2 == 1,
+            "even": lambda value: _as_small_int(value) % 2 == 0,
+            "divisibleby": lambda value, by: _as_small_int(value) % _as_small_int(by) == 0,
             "in": self._is_in,
         }
         self.globals = {"range": self._range, "words": self._count_words}
@@ -304,7 +304,7 @@ def _small(number: Number) -> Number:
     return number
 
 
-def _whole(value: object) -> int:
+def _as_small_int(value: object) -> int:
     return _small(int(value if isinstance(value, (int, float)) else as_text(value)))
 
 
