@@ -141,7 +141,10 @@ UNREADABLE: dict[str, Any] = {
     "no tensor": (changed(lambda _: []), "module(ids) returns no tensor"),
     "constant": (changed(lambda logits: logits * 0), "must depend on the word itself"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
-    "no start": (lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]), "no other word that starts a sentence"),
+    "no start": (
+        lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]),
+        "no other symbol that tseval can put before a sentence",
+    ),
     "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "each id from 0 to n-1 once"),
     "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be a list of strings"),
     "no words": (lambda: made(BatchFirst, 3), "received BatchFirst, which is not a model.\n  Give"),

@@ -77,15 +77,20 @@ def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
 @pytest.mark.parametrize(
     ("first", "then", "scored"),
     [
-        ([], ["--cluster", "number"], "without --cluster number"),
-        (["--cluster", "number"], [], "with --cluster number, but the command leaves it out or changes it"),
+        ([], ["--cluster", "number"], "without --cluster number, and the command adds this option"),
+        (
+            ["--cluster", "number"],
+            [],
+            "with --cluster number, and the command leaves this option out or changes it",
+        ),
     ],
 )
 def test_a_complete_run_is_not_taken_for_one_with_other_columns(pairs, first, then, scored):
     succeeded(run("--suite", "pairs.jsonl", *first, cwd=pairs))
     succeeded(run("--suite", "pairs.jsonl", "--resume", *first, cwd=pairs))
     result = refused(run("--suite", "pairs.jsonl", "--resume", *then, cwd=pairs))
+    assert "--resume cannot continue the complete run " in result.stderr
     assert result.stderr.endswith(
-        f"run is a complete run, which was scored {scored}, so --resume cannot continue it.\n"
+        f"run, because it was scored {scored}.\n"
         "  Score the suite again without --resume, into another folder: --out FOLDER\n"
     )

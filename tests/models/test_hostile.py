@@ -64,7 +64,10 @@ def refusal(path):
         ),
         ("lone mark", "truncated or damaged pickle (pop from empty list)"),
         ("bad memo", "truncated or damaged pickle (7)"),
-        ("persistent number", "refers to something outside that is not a storage"),
+        (
+            "persistent number",
+            "its Python pickle refers to data outside the pickle, but not to the numbers of a tensor",
+        ),
         ("negated", "is stored as negated or conjugated"),
         ("conjugated", "is stored as negated or conjugated"),
         ("view of one number", "a shape but no numbers"),

@@ -33,7 +33,11 @@ def test_any_object_with_the_method_answers_is_a_prompt_model(pairs):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ([(0, Answer("1")), (0, Answer("1"))], "of its own accord"),
+        (
+            [(0, Answer("1")), (0, Answer("1"))],
+            "returned an answer to question number 0, but there is no such question, or it already has an "
+            "answer",
+        ),
         ([(0, Answer("1"))], "did not answer 39 of 40 questions"),
         ([(0, "1")], "must return an `Answer`"),
         ([(0, Answer("1", (0.5, -1.0)))], "must be finite and at most 0"),

@@ -268,8 +268,8 @@ def test_scores_that_compare_words_ask_for_corrected_ones():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((np.zeros(2), 3), r"letters must return a triple of log-probabilities, corrections and a number of "
-         r"contexts, but returned something else for the sentence 'a b' and 0 others"),
+        ((np.zeros(2), 3), r"letters must return a tuple of three values \(log-probabilities, corrections, "
+         r"and the number of contexts as an `int`\), but returned something else for the sentence 'a b'\.\n"),
         ((np.zeros(2), np.zeros(3), 3), r"letters returned an array .* shape \(3,\), but must return an "
          r"array of 2 numbers: corrections of the words of the sentence 'a b'"),
         ((np.zeros(2), np.array([0, -np.inf]), 3), (r"log-probability -inf for the sentence 'a b', but the "
@@ -462,7 +462,7 @@ def test_an_error_out_of_a_model_is_one_message_that_names_model_place_and_sente
     model = Letters()
     model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
     message = (
-        r"letters raised a Python error while tseval scored 1 sentence, the first 'a b':\n"
+        r"letters raised a Python error while tseval scored the sentence 'a b':\n"
         r"  RuntimeError: inconsistent tensor size.*\(.*test_engine.py:\d+\)\.\n  Correct the code"
     )
     with pytest.raises(ModelError, match=message):

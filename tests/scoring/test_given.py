@@ -142,11 +142,11 @@ def test_what_is_no_row_of_logprobs_is_told_with_its_sentence(tmp_path, row, mes
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (lambda _: None, ("returned None, but must return a list of log-probabilities of the words of 2 "
-                          "sentences")),
+        (lambda _: None, ("returned None, but must return a list of log-probabilities of the words of the "
+                          "sentence 'the")),
         (iter, "returned a value of type list_iterator, but must return a list of log-probabilities"),
-        (lambda rows: rows[1:], ("returned 1 lists of log-probabilities, but received 2 sentences, the "
-                                 "first 'the")),
+        (lambda rows: rows[1:], ("and 1 other, foreign returned 1 list of log-probabilities, but must return "
+                                 "2, one for each sentence")),
         (torch.tensor, "returned a value of type Tensor, but must return a list of"),
     ],
 )  # fmt: skip

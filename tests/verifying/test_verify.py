@@ -286,7 +286,9 @@ def test_other_first_tokens_everywhere_are_found_by_asking(causal, tmp_path):
     path = with_first_tokens(model, tmp_path / "run", lambda scored: scored["unscored"].to_numpy() + 1)
     assert verify_run(path).ok
     said = wrong_at(verify_run(path, model=model, share=0.01), "rescored")
-    assert said == "the first tokens that --model leaves unscored are not the ones that the run states"
+    assert said == (
+        "the column `unscored` is wrong: it differs from the first tokens to which --model gives no score"
+    )
 
 
 def test_another_model_is_not_asked(honest, tmp_path):

@@ -92,7 +92,7 @@ def _protocol_of_prompt(score: Score | None, prompt: str | None) -> dict[str, Js
     if score != "prompt":
         if prompt is not None:
             raise BoardError(
-                f"--prompt {prompt}: only a leaderboard with the score prompt has a template.\n"
+                f"--prompt {prompt}: only a leaderboard with --score prompt has a prompt template.\n"
                 "  Add --score prompt, or leave out --prompt."
             )
         return {}

@@ -213,11 +213,12 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
 def rescore_board(
     board: Path, entries: tuple[str, ...], share: float | None, weights: Path | None, record: str, device: str
 ) -> None:
-    """Score a new random sample of each entry with its model, and record the entries that agree.
+    """Score a new random sample of each entry's sentences with its model, and record which entries pass.
 
-    tseval opens each model as the entry records. BOARD is the folder of a leaderboard or of one entry. At the
-    end, tseval lists entries whose weights it cannot get, with the reason. The exit code is 1 if the scores
-    of an entry disagree, or if tseval cannot rescore an entry that you named.
+    An entry passes if the new scores agree with its own. tseval opens each model with the name and the
+    arguments that the entry records. BOARD is the folder of a leaderboard or of one entry. At the end, tseval
+    lists entries whose weights it cannot get, with the reason. The exit code is 1 if the scores of an entry
+    disagree, or if tseval cannot rescore an entry that you named.
     """
     from tseval.boards.check import board_suite, record_check, verify_entry
     from tseval.boards.entry import read_entry

@@ -117,7 +117,8 @@ def agreement(
     multiple=True,
     metavar="FILE|unimorph:FILE",
     help="File with more word forms for the changed words: another treebank (.conllu) or a "
-    "UniMorph table. tseval also leaves out a new form that is right by this file. Repeatable.",
+    "UniMorph table. If a changed word is also right according to this file, tseval leaves out the "
+    "pair. Repeatable.",
 )
 @click.option("--strict/--lenient", default=True,
               help="Leave out pairs whose second sentence may be right, by the rules of each pattern; "

@@ -35,8 +35,9 @@ _LONG = 200_000  # smallest number of items for which a progress bar is shown
 )
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
-              help="Format of the items: tsv, jsonl or parquet. The columns of tsv are the case and one "
-                   "column for each label, such as grammatical (for formal languages, also the features).",
+              help="Format of the items: tsv, jsonl or parquet. A tsv has the column case, and one column "
+                   "for each kind of sentence, such as grammatical and ungrammatical. For formal languages, "
+                   "it also has one column for each feature.",
 )  # fmt: skip
 @click.option(
     "--no-header", is_flag=True, help="Leave out the first line, with the column names, of --format tsv."

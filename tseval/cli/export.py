@@ -42,7 +42,7 @@ def export_command() -> None:
     "--tokenise",
     is_flag=True,
     help="Split punctuation and clitics off the words of data "
-    "sets: can't help himself. becomes ca n't help himself .",
+    'sets ("can\'t help himself." becomes "ca n\'t help himself .").',
 )
 @COLUMNS_OPTION
 @text_option("natural", of="a grammar's sentences (data sets stay unchanged)")

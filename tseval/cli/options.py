@@ -28,8 +28,9 @@ SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choice
                             "prompt"])  # fmt: skip
 MASS_OPTION = click.option(
     "--mass", "masses", type=click.FloatRange(0, 1, min_open=True), multiple=True, metavar="M",
-    help="For SUITE:inflection, print EW and MW over the verbs in the most likely and in the least likely "
-         "part M of the probability mass, such as 0.5. Repeatable (default: all verbs).",
+    help="For SUITE:inflection, print EW and MW over likely and over unlikely verbs. The likely verbs are "
+         "among the most likely words with the total probability M, such as 0.5. The unlikely verbs are "
+         "among the least likely words with this total probability. Repeatable (default: all verbs).",
 )  # fmt: skip
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(
@@ -95,7 +96,7 @@ CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
     """Return the option --text: the form in which sentences are read or written."""
     examples = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
-    auto = ["auto (the form in its training)"] if "auto" in forms else []
+    auto = ["auto (the form of the model's training text)"] if "auto" in forms else []
     names = click.Choice([*forms, *(form.partition(" ")[0] for form in examples)])
     unset = "" if default else " (default: as the grammar writes them)"
     return click.option("--text", type=names, default=default, show_default=True,

@@ -23,8 +23,8 @@ suite_options = take_all([
                  help="Random seed for the items that --sample draws, and for the items that "
                       "SUITE:judgement draws."),
     click.option("--tokenise", is_flag=True,
-                 help="Split punctuation and clitics off the words of data sets, as word-level models need: "
-                      "can't help himself. becomes ca n't help himself ."),
+                 help="Split punctuation and clitics off the words of data sets, as word-level models need "
+                      "(\"can't help himself.\" becomes \"ca n't help himself .\")."),
     click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
                  help="Treat items with the same value in COLUMN as dependent when tseval computes "
                       "confidence intervals. Repeatable."),

@@ -166,7 +166,9 @@ def sweep_and_report(
     for state in swept.states:
         if state.record.stage == "done" and state.record.coverage == 0:
             click.echo(
-                f"warning: {state.unit.name}: the model decides no item of {state.unit.suite}", err=True
+                f"warning: {state.unit.name}: for this model, every item of {state.unit.suite} is "
+                "undecidable, so the unit measures nothing",
+                err=True,
             )
     for problem in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {problem}"), err=True)

@@ -199,7 +199,7 @@ def _differences(
         blocks[suite] = differences_table(opened, model, by, margin, groups if grouping else None)
     if not blocks:
         raise RunError(
-            f"--against {against}: on no suite are there runs of {against} and of another model.\n"
+            f"--against {against}: there is no suite with runs of both {against} and another model.\n"
             "  Name runs of both models on one suite."
         )
     return of_suites, tables_of(blocks, of_suites)

@@ -101,7 +101,8 @@ TEXT = [
     click.option("--vocab-size", type=COUNT, help="Number of words in the vocabulary: tseval keeps the "
                                                   "most frequent ones (default: all words)."),
     click.option("--min-count", type=COUNT, default=1, show_default=True,
-                 help="Leave words that occur less often than this number of times out of the vocabulary."),
+                 help="Leave rare words out of the vocabulary: words with fewer occurrences than this "
+                      "number."),
     LOWERCASE,
 ]  # fmt: skip
 MODEL = [
@@ -138,7 +139,8 @@ classifier_options = take_all([
                  help="Data to train on: a table from tseval data agreement, or a suite of pairs with the "
                       "cases train and valid. Repeatable."),
     click.option("--min-count", type=COUNT, default=2, show_default=True,
-                 help="Leave words that occur less often than this number of times out of the vocabulary."),
+                 help="Leave rare words out of the vocabulary: words with fewer occurrences than this "
+                      "number."),
     LOWERCASE,
     *field_options(Sizes, without=["tied"], embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",

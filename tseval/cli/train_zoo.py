@@ -69,7 +69,7 @@ def zoo_command(
 ) -> None:  # fmt: skip
     """Train every architecture on the same text, score each on Marvin & Linzen, print the ranks.
 
-    If you stop the training, repeat the same command: it continues and trains no finished model again.
+    To continue a training that stopped, repeat the same command. It does not train finished models again.
     """
     from tseval.boards.sources import open_sources
     from tseval.training.zoo import alone, make, plan, read_corpus, read_recipe, settle

@@ -125,12 +125,12 @@ def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
         return
     run_options = " ".join(f"--cluster {name}" for name in clusters or suite.clusters)
     options = (
-        f"with {run_options}, but the command leaves it out or changes it"
+        f"with {run_options}, and the command leaves this option out or changes it"
         if clusters
-        else f"without {run_options}"
+        else f"without {run_options}, and the command adds this option"
     )
     raise RunError(
-        f"{path} is a complete run, which was scored {options}, so --resume cannot continue it.\n"
+        f"--resume cannot continue the complete run {path}, because it was scored {options}.\n"
         "  Score the suite again without --resume, into another folder: --out FOLDER"
     )
 

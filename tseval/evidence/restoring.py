@@ -101,8 +101,8 @@ def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
     for row, depth in evidence.apart.items():
         if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
             raise EvidenceError(
-                f"the evidence does not fit the suite: sentence {row} should begin with more than {depth} "
-                "words of the sentence before it, but begins with fewer"
+                f"the evidence does not fit the suite: by the evidence, sentence {row} shares more than "
+                f"{depth} first words with the sentence before it, but in the suite it does not"
             )
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))

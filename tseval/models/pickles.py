@@ -270,8 +270,8 @@ class _Machine:
             raise TypeError("its Python pickle creates an object of something that is not a class")
         if arguments and cls.path not in self._callable:
             raise refused(
-                "tseval refuses this file and ran none of its code: its Python pickle would create "
-                f"{quoted(cls.path)} with arguments"
+                "tseval refuses this file and ran none of its code: its Python pickle would call the "
+                f"class {quoted(cls.path)} with arguments"
             )
         self.push(Pickled(cls.path, arguments))
 
@@ -299,8 +299,8 @@ class _Machine:
         (saved,) = self.take(1)
         if not isinstance(saved, tuple) or self._persistent is None:
             raise refused(
-                "tseval refuses this file: its Python pickle refers to something outside that is not a "
-                "storage"
+                "tseval refuses this file: its Python pickle refers to data outside the pickle, but not to "
+                "the numbers of a tensor"
             )
         self.push(self._persistent(saved))
 

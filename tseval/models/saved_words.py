@@ -131,8 +131,9 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
     start = options.bos or next((word for word in STARTS if word in known_words), None)
     if start is None:
         raise ModelError(
-            f"the vocabulary has no {EOS}, and no other word that starts a sentence.\n"
-            "  Name the word that ended a line in training: --model-args bos=WORD"
+            f"the vocabulary has no {EOS}, and no other symbol that tseval can put before a sentence.\n"
+            "  Name the symbol that was before each sentence in training (often the one at the end of "
+            "each line): --model-args bos=WORD"
         )
     unknown = options.unk or next((word for word in UNKNOWNS if word in known_words), None)
     if options.lowercase not in (None, "true", "false"):

@@ -180,7 +180,8 @@ class Views:
                     case [(_, int(start), int(length))]:
                         return StorageView(storage, start, length)
         raise refused(
-            "tseval refuses this file: its Python pickle refers to something outside that is not a storage"
+            "tseval refuses this file: its Python pickle refers to data outside the pickle, but not to "
+            "the numbers of a tensor"
         )
 
     def _storage(self, storage: Storage) -> Storage:

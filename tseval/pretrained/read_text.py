@@ -51,7 +51,9 @@ class ReadText:
         model.base_model(**self._opened.inputs(ids), past_key_values=cache, use_cache=True)
         layers = [(layer.keys, layer.values) for layer in cache.layers]
         if not layers or any(keys is None or keys.shape[-2] != self.n_tokens for keys, _ in layers):
-            raise ValueError("the model keeps something else of a text than one key for each token")
+            raise ValueError(
+                "the model's cache (past_key_values) does not have one key for each token of a text"
+            )
         return layers
 
     def cache_for(self, n_rows: int) -> DynamicCache:

@@ -59,8 +59,9 @@ def check_url(url: str) -> str:
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ModelError(
-            f"the address of the server {parts.hostname} has more than a host and a path, which could hold "
-            "a key.\n  Write the address alone, and the key as --model-args key_from=VARIABLE"
+            f"the address of the server {parts.hostname} has a user name, a password, a query (?...) or a "
+            "fragment (#...). These parts could hold a key.\n  Write only host and path in the address. "
+            "Name the environment variable with the key: --model-args key_from=VARIABLE"
         )
     path = parts.path.rstrip("/").removesuffix(PATH) or "/v1"
     return f"{parts.scheme}://{parts.netloc}{path}{PATH}"

@@ -138,8 +138,9 @@ class ScoredSentences:
         lengths = pc.list_value_length(self.table["forms"])
         if not pc.all(pc.equal(lengths, pa.scalar(len(self.asked_words), lengths.type)), min_count=0).as_py():
             raise ModelError(
-                f"the run does not have {len(self.asked_words):,} numbers after every context, one for each "
-                "form of the verbs.\n  Score the suite again with this version of tseval."
+                f"the run must have {len(self.asked_words):,} log-probabilities after every context, one "
+                "for each verb form, but some contexts have another number.\n  Score the suite again with "
+                "this version of tseval."
             )
 
     @cached_property

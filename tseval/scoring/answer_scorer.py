@@ -46,7 +46,10 @@ class AnswerScorer(Scorer):
         pairs = [both_sentences(text) for text in texts]
         for place, answer in self._model.answers(pairs) if texts else ():
             if place not in unanswered:
-                raise wrong_output(f"{self.card.name} answered the question number {place} of its own accord")
+                raise wrong_output(
+                    f"{self.card.name} returned an answer to question number {place}, but there is no such "
+                    "question, or it already has an answer"
+                )
             unanswered.discard(place)
             self.n_contexts += 1
             yield texts[place], self._checked(answer, texts[place])

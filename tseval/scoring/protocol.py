@@ -462,31 +462,41 @@ def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
     return given
 
 
+def name_batch(first: str, n_sentences: int, room: int = 100) -> str:
+    """Return the name of a batch in a message: its first sentence, shortened, and the number of others.
+
+    >>> name_batch("the author laughs .", 1), name_batch("the author laughs .", 10)
+    ("the sentence 'the author laughs .'", "the sentence 'the author laughs .' and 9 others")
+    """
+    others = f" and {counted(n_sentences - 1, 'other')}" if n_sentences > 1 else ""
+    return f"the sentence {quoted_text(first, room)}{others}"
+
+
 def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> None:
     """Refuse encoded sentences whose parts do not match the sentences or each other."""
-    description = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
+    batch = name_batch(str(sentences[0]), len(sentences))
     if not isinstance(encoded, Encoded):
         raise wrong_output(
-            f"the method `encode` of {who} returned {_kind(encoded)}, but must return an "
-            f"`Encoded`, for {description}"
+            f"for {batch}, the method `encode` of {who} returned {_kind(encoded)}, but must return an "
+            "`Encoded`"
         )
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
         raise wrong_output(
-            f"each part of the result of `encode` of {who} must have {len(sentences)} entries, but the parts "
-            f"have {min(counts)} to {max(counts)} entries, for {description}"
+            f"for {batch}, the method `encode` of {who} returned parts with {min(counts)} to {max(counts)} "
+            f"entries, but each part must have {len(sentences)}, one for each sentence"
         )
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:
         raise wrong_output(
-            f"the method `encode` of {who} returned numbers of pieces for {len(encoded.pieces)} words, but "
-            f"there are {n_words} words in {description}"
+            f"for {batch}, the method `encode` of {who} counted the pieces of {len(encoded.pieces)} words, "
+            f"but these sentences have {n_words} words"
         )
     n_tokens = n_words if encoded.pieces is None else int(encoded.pieces.sum())
     if len(encoded.tokens) != n_tokens:
         raise wrong_output(
-            f"the method `encode` of {who} returned {len(encoded.tokens)} tokens, but by its own "
-            f"counts the words have {n_tokens} tokens in all, for {description}"
+            f"for {batch}, the method `encode` of {who} returned {len(encoded.tokens)} tokens, but by its "
+            f"own counts the words have {n_tokens} tokens in all"
         )
 
 
@@ -525,10 +535,9 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
         raise
     except Exception as error:  # a model may raise anything
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        first = quoted_text(without_context(str(sentences[0])), 40)
-        description = f"{counted(len(sentences), 'sentence')}, the first {first}"
+        batch = name_batch(without_context(str(sentences[0])), len(sentences), 40)
         raise ModelError(
-            f"{who} raised a Python error while tseval scored {description}:\n"
+            f"{who} raised a Python error while tseval scored {batch}:\n"
             f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
             "  Correct the code of the model. To check it: tseval check-model MODEL"
         ) from error

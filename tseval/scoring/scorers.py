@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from tseval.errors import ModelError, quoted_text
+from tseval.errors import ModelError, counted, quoted_text
 from tseval.scoring.answer_scorer import AnswerScorer
 from tseval.scoring.protocol import (
     UNKNOWN,
@@ -22,6 +22,7 @@ from tseval.scoring.protocol import (
     as_array,
     as_numbers,
     check_list,
+    name_batch,
     refuse_misencoded,
     refuse_no_model,
     wrong_output,
@@ -224,13 +225,14 @@ class SentenceScorer(Scorer):
 
     def _batch(self, batch: list[str]) -> np.ndarray:
         name = self.card.name
-        description = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
+        sentences = name_batch(batch[0], len(batch))
         rows = check_list(
-            self._model.word_logprobs(batch), name, f"log-probabilities of the words of {description}"
+            self._model.word_logprobs(batch), name, f"log-probabilities of the words of {sentences}"
         )
         if len(rows) != len(batch):
             raise wrong_output(
-                f"{name} returned {len(rows)} lists of log-probabilities, but received {description}"
+                f"for {sentences}, {name} returned {counted(len(rows), 'list')} of log-probabilities, but "
+                f"must return {len(batch)}, one for each sentence"
             )
         words = [
             as_numbers(row, name, f"log-probabilities of the words of {quoted_text(text)}")
@@ -285,7 +287,10 @@ class TokenScorer(Scorer):
         match result:
             case (logprobs, int() | np.integer() as n_contexts):
                 return encoded, self._checked(logprobs, encoded, int(n_contexts), sentences)
-        raise self._gave_no("pair of an array of log-probabilities and a number of contexts", sentences)
+        raise self._gave_no(
+            "tuple of two values (an array of log-probabilities, and the number of contexts as an `int`)",
+            sentences,
+        )
 
     @torch.inference_mode()
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
@@ -302,7 +307,10 @@ class TokenScorer(Scorer):
                     content = f"corrections of the words of {_named(sentences)}"
                     corrections = as_array(corrections, int(encoded.lengths.sum()), self.card.name, content)
                 return encoded, tokens, corrections
-        raise self._gave_no("triple of log-probabilities, corrections and a number of contexts", sentences)
+        raise self._gave_no(
+            "tuple of three values (log-probabilities, corrections, and the number of contexts as an `int`)",
+            sentences,
+        )
 
     def _checked(
         self, logprobs: object, encoded: Encoded, n_contexts: int, sentences: pa.StringArray
@@ -335,7 +343,7 @@ def _texts_of(sentences: pa.StringArray) -> list[str]:
 
 
 def _named(sentences: pa.StringArray) -> str:
-    return f"the sentence {quoted_text(sentences[0].as_py())} and {len(sentences) - 1} others"
+    return name_batch(str(sentences[0]), len(sentences))
 
 
 class TotalScorer(Scorer):

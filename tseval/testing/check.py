@@ -144,6 +144,7 @@ def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
         if given:
             raise
         raise ModelError(
-            f"{error}\n  The model cannot read tseval's own test sentences. Add --sentences FILE, with one "
-            "sentence that the model can read on each line. In Python, call check_model(model, sentences)."
+            f"{error}\n  The model cannot read tseval's own test sentences. Write sentences that the model "
+            "can read to a text file, one sentence a line, and add --sentences FILE. In Python, call "
+            "check_model(model, sentences)."
         ) from None

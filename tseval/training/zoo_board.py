@@ -148,7 +148,8 @@ def _remove(folder: Path) -> None:
 
 
 _PUBLISH_FIX = (
-    "Publish to another folder, or leave out --extend: then tseval removes the entries of other models."
+    "Publish to another folder: --publish FOLDER. Or leave out --extend, but then tseval removes all entries "
+    "of the leaderboard that this command does not publish."
 )
 
 

@@ -47,7 +47,10 @@ def check_answers(claim: Claim, again: Recomputed) -> str:
     logprobs = np.stack([scored[name].to_numpy().astype(np.float64) for name in (LOGPROB_1, LOGPROB_2)])
     is_known = ~np.isnan(logprobs)
     if protocol.get("answer") == "text" and is_known.any():
-        raise CheckFailed("the run states that it reads texts, but some answers have log-probabilities")
+        raise CheckFailed(
+            "the protocol states `answer: text`: tseval read the answers from the model's texts. So no "
+            "answer may have log-probabilities, but some have them"
+        )
     if (
         np.nanmax(np.where(is_known, logprobs, -np.inf), initial=-np.inf) > ABOVE_ONE
         or np.isinf(logprobs).any()

@@ -101,7 +101,10 @@ def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
                 f"the forms after {context!r} have a total probability of {total.max():.4g}, which is above 1"
             )
         if np.nanmax(before + sums, initial=0.0) > 1 + ABOVE_ONE and by_words:
-            raise CheckFailed("a form and all that is more probable have a total probability above 1")
+            raise CheckFailed(
+                "the sum of a form's probability and its number in 'before' (the total probability of all "
+                "more probable words) is above 1"
+            )
         order = np.argsort(-np.where(is_known, logprobs, -np.inf), axis=1, kind="stable")
         rising = np.diff(np.take_along_axis(before, order, axis=1), axis=1)
         if np.nanmin(rising, initial=0.0) < -ABOVE_ONE:
@@ -194,8 +197,8 @@ def _check_prefixes(
         if values[is_given].any():
             sentence = _sentence_with(scored, words, int(np.flatnonzero(is_given & (values != 0))[0]))
             raise CheckFailed(
-                f"in {sentence!r}, a word that is not an answer of the classifier has a "
-                "log-probability, but it must be 0"
+                f"in {sentence!r}, a word before the classifier's answer has a log-probability that is not "
+                "0. Only the answer may have one, and it is the last word"
             )
         events = events[~is_given[events]]
     sums = np.bincount(before[events], weights=np.exp(values[events]))
@@ -242,7 +245,8 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
     elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
         raise CheckFailed(
             f"at every word that the suite tests, the value in the column 'wrong' must be "
-            f"{np.log(share):.6g}, the logarithm of the smallest probability that is right"
+            f"{np.log(share):.6g}, the logarithm of {share:g}. An answer is right if the right symbols have "
+            "more than this share of the probability"
         )
 
 

@@ -147,8 +147,9 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
     if not pc.all(is_same).as_py():
         row = pc.index(is_same, pa.scalar(False)).as_py()
         raise CheckFailed(
-            f"the model reads {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, but "
-            f"the run states that it reads {claimed['seen'][row].as_py()!r}"
+            f"the model reads the sentence {scored['sentence'][row].as_py()!r} as "
+            f"{scored['seen'][row].as_py()!r}, but "
+            f"the run states that the model reads this sentence as {claimed['seen'][row].as_py()!r}"
         )
     # Entries of a leaderboard do not have this column.
     if "n_unknown" in claimed.column_names and claimed["n_unknown"] != scored["n_unknown"]:
@@ -160,7 +161,7 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
     )
     if first != claimed_first:
         raise CheckFailed(
-            "the first tokens that --model leaves unscored are not the ones that the run states"
+            "the column `unscored` is wrong: it differs from the first tokens to which --model gives no score"
         )
 
 

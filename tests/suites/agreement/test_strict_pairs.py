@@ -443,8 +443,9 @@ def test_the_list_has_matches_and_reasons(tmp_path):
         ("pattern { V [upos=VERB] }", "V.Number=Duall", "the change needs a word with Number=Duall"),
         ("pattern { V [upos=VERB, Nmber, Gendr] }", "V.Number", "the request needs the features 'Gendr' and 'Nmber', "
          "but no word of the treebanks has these features.\n  Did you mean 'Gender'?"),
-        ("pattern { V [upos=VERB] }", "V.Number, S.Number", "several changes must be of different features of one node"),
-        ("pattern { V [upos=VERB] }", "V.lemma", "or another lemma: V.lemma=avere."),
+        ("pattern { V [upos=VERB] }", "V.Number, S.Number", "the changes must be of different features of one node, and "
+         "the first must not begin with '!'.\n"),
+        ("pattern { V [upos=VERB] }", "V.lemma", "To change the lemma, name the new one: V.lemma=avere."),
         ("% readings: W.Number\npattern { V [upos=VERB] }", "V.Number", "'W.Number' in the comment '% readings:' is not"),
     ],
 )  # fmt: skip

@@ -124,8 +124,8 @@ def _refuse_other_runs(opened: RunSet, masses: Sequence[float]) -> None:
             )
         if masses and not ContextForms(opened.load_sentences[name]()).gives_masses:
             raise RunError(
-                f"--mass: the run {opened.folders[name]} has no probabilities of a whole vocabulary, "
-                "because the model gives only those of words.\n  Leave out --mass."
+                f"--mass: the run {opened.folders[name]} has no probabilities of a whole vocabulary. "
+                "Its model gives only the probability of each word in a sentence.\n  Leave out --mass."
             )
 
 

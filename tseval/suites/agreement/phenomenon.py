@@ -138,14 +138,15 @@ def _read_changes(stated: str) -> tuple[str, tuple[Change, ...]]:
         if feature in OWN and not (feature == LEMMA and value):
             raise SuiteError(
                 f"--change {stated}: {feature} is not a morphological feature (column 6 of CoNLL-U).\n  Name "
-                "a morphological feature, such as Number or Gender, or another lemma: V.lemma=avere."
+                "a morphological feature, such as V.Number or V.Gender. To change the lemma, name the new "
+                "one: V.lemma=avere."
             )
         nodes.append(node)
         changes.append(Change(feature, value, bool(removed)))
     if len({*nodes}) > 1 or len({change.feature for change in changes}) < len(changes) or changes[0].removed:
         raise SuiteError(
-            f"--change {stated}: several changes must be of different features of one node, and the first "
-            "must have a new value.\n  Write them like this: V.Gender=Fem, !V.Animacy."
+            f"--change {stated}: the changes must be of different features of one node, and the first must "
+            "not begin with '!'.\n  Write them like this: V.Gender=Fem, !V.Animacy."
         )
     return nodes[0], tuple(changes)
 
