@@ -155,7 +155,8 @@ def _as_pretrained(
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
             f"{call_returns} {type(model).__name__}, an encoder-decoder model.\n"
-            "  Give a causal or a masked language model, or save it and use --model seq2seq:FOLDER."
+            "  Give a causal or a masked language model. Or save the encoder-decoder model in a folder, "
+            "and use --model seq2seq:FOLDER."
         )
     if device is not None and not hasattr(model, "hf_device_map"):
         cast("nn.Module", model).to(device)

@@ -146,8 +146,8 @@ class Reading:
             if differ(first[row : row + 1, :end], read(part)).max() > tolerance:
                 raise UnfitError(
                     5,
-                    "the numbers of a sentence change when the sentence is alone in a batch, or is cut "
-                    "shorter",
+                    "the output for a sentence changes if the sentence is alone in a batch, or if its last "
+                    "words are removed",
                 )
 
 

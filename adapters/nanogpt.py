@@ -65,7 +65,8 @@ class NanoGPT(CausalModel):
             sentence = quoted_text(unreadable[0].as_py())
             raise ModelError(
                 f"the sentence {sentence} has a character that the model {self.card.name} does not know.\n"
-                "  Remove the sentence, or add --too-long skip, which skips unknown characters too."
+                "  Remove the sentence. Or add --too-long skip: pairs with unknown characters then count as "
+                "undecidable."
             )
         return super().encode(sentences)
 

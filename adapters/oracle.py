@@ -114,7 +114,7 @@ class SecondOrderModel(AutomatonModel):
 
 
 AUTOMATA = {"dyck-automaton": AutomatonModel, "dyck-second-order": SecondOrderModel}
-SIZES_FIX = "Add --model-args k=4,m=3 (and code=one-hot, if the code is not log)."
+SIZES_FIX = "Add --model-args k=4,m=3, or other whole numbers."
 
 
 def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | AutomatonModel:

@@ -182,9 +182,10 @@ class PrefixModel(OfPieces):
         noise, differences = ((encoded - plain).cpu().numpy() for encoded in (alone, shared))
         if not within_noise(differences, noise, self.opened.rounded_to):
             raise ModelError(
-                f"seq2seq:{self.opened.name}: with a stored encoder context, the decoder differs from\n"
-                f"  the model's forward pass by up to {np.abs(differences).max():.2g} nats.\n"
-                "  Write a function that returns the model: --model mine.py:load (docs/adapters.md)."
+                f"seq2seq:{self.opened.name}: if tseval computes the encoder only once, the\n"
+                f"  log-probabilities of the model change by up to {np.abs(differences).max():.2g} nats.\n"
+                "  Write a function that returns an object with the methods of a SentenceModel\n"
+                "  (docs/adapters.md), and score it: --model mine.py:load"
             )
 
 

@@ -88,7 +88,7 @@ def test_regions_have_names_and_words_behind_them():
         ("(1;%a%) < 2 < 3", "has the operator <, but not between two numbers"),
         ("(1;%a%) & (1;%b%)", "has the operator &, but not between two statements"),
         ("(1;%a%) < 1e", "has a part that tseval cannot read, at 'e'"),
-        ("(1;%a%) < 1e999", "has the number 1e999, but a number that long is too large"),
+        ("(1;%a%) < 1e999", "has the number 1e999, which is too large"),
         ("((1;%a%) < 2) + 1 < 3", r"has the operator \+, but not between two numbers"),
         ("__import__('os')", "has a part that tseval cannot read, at"),
         ("(" * 60 + "(1;%a%)" + ")" * 60 + " < 1", "where a region or a number must be"),

@@ -209,8 +209,8 @@ def test_cases_of_three_sentences_are_left_out_and_named(tmp_path):
     [
         ({"number": "dual"}, "case 'pairs': the feature 'number' of an item has the value 'dual'.\n  "
                              "Write sing or pl"),
-        ({"bad": PAIRS[1]["good"]}, "case 'pairs', item 1: this method compares the sentences where they"),
-        ({"bad": "the pilots are"}, "case 'pairs', item 1: this method compares the sentences where they"),
+        ({"bad": PAIRS[1]["good"]}, "case 'pairs', item 1: this method needs two sentences that begin with"),
+        ({"bad": "the pilots are"}, "case 'pairs', item 1: this method needs two sentences that begin with"),
     ],
 )  # fmt: skip
 def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):

@@ -157,7 +157,7 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     assert report.ok, str(report)
     assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts differ", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
-    assert "more correct verdicts: rounding alone would not favour one side" in said
+    assert "more correct verdicts than the new scores give: rounding alone would not favour the run" in said
 
 
 # Content of evidence.

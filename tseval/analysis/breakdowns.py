@@ -132,10 +132,10 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
         raise SuiteError(
-            "the two tables have no sentence with exactly the same words, so there is nothing to "
-            "compare.\n"
-            "  Let the parser read the words of the gold treebank: tseval data parse TREEBANK.conllu -o "
-            "FILE.conllu"
+            "no sentence has exactly the same words in both tables, so tseval cannot compare the tables.\n"
+            "  Parse the gold treebank itself, so that the parser keeps its words: tseval data parse "
+            "TREEBANK.conllu -o FILE.conllu\n"
+            "  Then make the second table from this file: tseval data agreement FILE.conllu"
         )
     gold, parsed = _marked(gold, parsed), _marked(parsed, gold)
     kinds = sorted({*gold["n_attractors"], *parsed["n_attractors"]})

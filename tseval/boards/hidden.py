@@ -67,8 +67,8 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
         public, hidden = (_mean_over_rows(split_run, path) for split_run in (entry_run(folder, split), run))
         if public[0] != hidden[0]:
             raise BoardError(
-                f"{path} has other rows than the leaderboard, so its suite is not the hidden version of "
-                "this one.\n"
+                f"{path} has other rows than the leaderboard, so the suite of this run is not the hidden "
+                "version of the leaderboard's suite.\n"
                 "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
         comparisons[folder.name] = _compared(run, public[1], hidden[1])

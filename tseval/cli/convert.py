@@ -46,8 +46,8 @@ def convert_command(
 ) -> None:
     """Convert a recurrent language model from torch to a tseval checkpoint, or compress a checkpoint.
 
-    OLD is a file that tseval run --model can open. tseval runs no code from it. The new checkpoint keeps the
-    validation perplexity of the old one if its numbers do not change.
+    OLD is a file that tseval run --model can open. tseval runs no code from it. If the conversion changes no
+    weight, the new checkpoint keeps the validation perplexity of the old one.
     """
     check_new(new)
 

@@ -55,7 +55,7 @@ _LONG = 200_000  # smallest number of items for which a progress bar is shown
     "--seed", type=int, default=0, show_default=True, help="Random seed for the items that --sample draws."
 )
 @COLUMNS_OPTION
-@text_option(None, of="the printed sentences, each with its final mark")
+@text_option(None, of="the printed sentences")
 @output_option("the items")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def expand_command(

@@ -87,8 +87,8 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         if sha256(content).hexdigest() == address.sha256:
             if len(content) != address.bytes:
                 raise EvidenceError(
-                    f"the evidence with the digest of the entry has {len(content):,} bytes, but the entry "
-                    f"states {address.bytes:,}"
+                    f"the evidence has the digest that the entry states, but it has {len(content):,} bytes, "
+                    f"and the entry states {address.bytes:,} bytes"
                 )
             return content
     content = _download(address, path)

@@ -96,7 +96,7 @@ def _refuse_own_code(where: str, source: str, places: Mapping[str, Any]) -> None
     config = json.loads(path.read_text("utf-8")) if path else {}
     if "AutoTokenizer" in (config.get("auto_map") or {}):
         raise ModelError(
-            f"{where}: the tokenizer has code of its own, and gives other pieces without that code.\n"
+            f"{where}: the tokenizer has code of its own. Without this code, it splits words differently.\n"
             "  Read the code. To run it, add --model-args trust_remote_code=true"
         )
 

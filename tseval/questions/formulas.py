@@ -107,9 +107,7 @@ def parse(text: str) -> Operation:
             )
         number, numbered, others, condition, name, after, literal, mark = token.groups()
         if literal and isinf(float(literal)):
-            raise ValueError(
-                f"the formula has the number {literal[:20]}, but a number that long is too large"
-            )
+            raise ValueError(f"the formula has the number {literal[:20]}, which is too large")
         if numbered:
             labels = [numbered, *re.findall(r"%([^%]+)%", others)]
             regions = tuple(Region(None if number == "*" else int(number), label) for label in labels)

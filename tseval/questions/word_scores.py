@@ -96,8 +96,8 @@ class WordScores:
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
             raise SuiteError(
-                f"the feature `ending` of {sentence!r} is {length[wrong[0]]}, but it must be the number of "
-                "words at the end to compare.\n"
+                f"the feature `ending` of {sentence!r} is {length[wrong[0]]}, but `ending` must say how "
+                "many words at the end of the sentence tseval compares.\n"
                 "  Write a whole number from 1 to the number of words in the sentence."
             )
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)

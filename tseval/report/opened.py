@@ -148,7 +148,8 @@ def _refuse_other_contexts(runs: Sequence[Run]) -> None:
             raise RunError(
                 f"{run.name} has {counted(number, 'context')} for each item, but {runs[0].name} has "
                 f"{numbers[0]:,}, so tseval cannot pair their items.\n"
-                "  Score both with the same number of --contexts, or write tseval analyze context."
+                "  Score both with the same number of --contexts, or run this command: "
+                "tseval analyze context RUN RUN"
             )
 
 

@@ -81,14 +81,15 @@ def in_stated_context(
         suite_in_context = in_context(suite, request, whole(), tokenise=stated.tokenise)
     except SuiteError as error:
         raise SuiteError(
-            f"{first_line(error)}\n  Name the source of the contexts as for tseval run: --context SOURCE"
+            f"{first_line(error)}\n"
+            "  Add --context SOURCE, with the name or path of the source of the contexts"
         ) from None
     if suite_in_context.context is None or suite_in_context.context.digest != stated.digest:
         actual = "none" if suite_in_context.context is None else suite_in_context.context.digest[:8]
         raise SuiteError(
             f"the contexts from {request.source} have the digest {actual} on this machine, but the run "
             f"states {stated.digest[:8]}.\n"
-            "  Name the source of the contexts as for tseval run: --context SOURCE"
+            "  Add --context SOURCE, with the name or path of the source of the contexts"
         )
     # Keep the source name of the manifest: `source` may be a path on this machine.
     return replace(suite_in_context, context=replace(suite_in_context.context, source=stated.source)), True
@@ -103,6 +104,6 @@ def _as_stored(suite: Suite, stated: ContextFacts, folder: Path | None) -> Suite
     if contexts.digest != stated.digest:
         raise SuiteError(
             f"the contexts of the run come from {stated.source!r}, which is no suite of tseval.\n"
-            "  Name the source of the contexts as for tseval run: --context SOURCE"
+            "  Add --context SOURCE, with the name or path of the source of the contexts"
         )
     return put_into(suite, contexts)

@@ -32,7 +32,7 @@ def read_run(path: str | Path) -> Run:
         parts = len(list((path / PARTS).glob("*.parquet")))
         raise RunError(
             f"{path} has an incomplete run (parts saved: {parts}).\n"
-            f"  To continue, repeat the command tseval run of this run with --resume --out {path}"
+            f"  To continue, repeat the `tseval run` command of this run, and add: --resume --out {path}"
         )
     if EVIDENCE in manifest.files:
         return entry_run(path, suite_of_entry(path))

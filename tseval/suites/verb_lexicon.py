@@ -195,7 +195,8 @@ def read_unimorph_verbs(path: Path, published: Sequence[tuple[str, str]]) -> Ver
         tags_text = "V;PRS;3;SG and V;PRS;3;PL" if chosen is None else ";".join(sorted(chosen))
         raise SuiteError(
             f"{path}: this UniMorph list has no verb with a singular and a plural form ({tags_text}).\n"
-            f"  Name the list of the suite's language, or a table: {_TABLE}"
+            "  Name the UniMorph list of the suite's language. Or name a table with the columns "
+            f"{SING},{PLUR} and one verb in each row, such as laughs,laugh."
         )
     return VerbLexicon(f"{UNIMORPH}{path}", tuple(verbs.values()))
 

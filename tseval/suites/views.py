@@ -264,11 +264,12 @@ def pairs_of(case: Case, terminator: str | None = None, *, whole: bool = False) 
         )
         critical = next(positions, None)
         if critical is None or (critical == 0 and not whole):
-            missing = "word in which they differ" if critical is None else "word before they differ"
+            problem = "have no different words" if critical is None else "already differ in the first word"
             sentence = " ".join(better)
             raise SuiteError(
-                f"case {case.name!r}, item {index}: this method compares the sentences where they differ, "
-                f"but there is no {missing}: {sentence!r}.\n"
+                f"case {case.name!r}, item {index}: this method needs two sentences that begin with the same "
+                f"words and then differ in a word. These sentences {problem}. The better sentence is: "
+                f"{sentence!r}.\n"
                 "  Leave out that item, or choose other cases with --case."
             )
         if whole and terminator:

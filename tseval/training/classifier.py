@@ -58,8 +58,8 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
         cases = ", ".join(dict.fromkeys(case.name for suite in suites for case in suite.cases))
         raise TrainingError(
             f"{data}: no example belongs to the split {names}. The splits of these data are: "
-            f"{cases or 'none'}.\n  Call the splits train and valid (or dev), in a column `split` or as "
-            "names of the cases."
+            f"{cases or 'none'}.\n  Name the splits 'train' and 'valid' (or 'dev'). Write these names in a "
+            "column `split`, or give the cases these names."
         )
     for number, label in enumerate(task.labels):
         if all(number != index for _, index in examples):

@@ -122,7 +122,7 @@ def _compare_cards(stated: ModelCard, actual: ModelCard) -> None:
         if stated.details.get(name) != actual.details.get(name):
             claimed, follows = (card.details.get(name) for card in (stated, actual))
             raise CheckFailed(
-                f"{MANIFEST}: the key `model.details.{name}` is {claimed!r}, but for --model it is "
+                f"{MANIFEST}: the key `model.details.{name}` is {claimed!r}, but the model of --model has "
                 f"{follows!r}"
             )
 
@@ -135,8 +135,9 @@ def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
     n_other, n_gained = int((claimed != actual).sum()), int((claimed - actual).sum())
     if n_gained > MOST_GAINED * len(claimed) + _FEW:
         raise CheckFailed(
-            f"{n_other:,} of {len(claimed):,} verdicts differ with the model's own scores, and the run has "
-            f"{n_gained:,} more correct verdicts: rounding alone would not favour one side"
+            f"{n_other:,} of {len(claimed):,} verdicts change with the model's new scores. The run has "
+            f"{n_gained:,} more correct verdicts than the new scores give: rounding alone would not favour "
+            "the run"
         )
     total = f" of {len(claimed):,}" if share >= 1 else ""
     return f"{n_other:,}{total} verdicts differ"
@@ -169,7 +170,7 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
     """Return the largest difference in a column; the tolerance of a sentence's sum is that of all words."""
     if name not in claimed.column_names:
         raise CheckFailed(
-            f"the file of sentences has no column {name!r}, but the model of --model gives these numbers"
+            f"the file of sentences has no column {name!r}, but the model of --model computes this column"
         )
     lengths = pc.list_value_length(scored[name if name in AFTER_SENTENCES else "words"]).to_numpy()
     claims, actual = (_flat(table, name) for table in (claimed, scored))

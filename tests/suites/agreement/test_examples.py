@@ -228,9 +228,17 @@ def test_linzens_table_is_quoted_as_csv_and_may_be_compressed(tmp_path):
             "agr.tsv:3: the column 'verb_index' has 'nine', but must have a whole "
             "number.\n  Write a whole number",
         ),
-        ({"verb_index": "9"}, "agr.tsv:3: subject 2 and verb 9 of 8 words, 1 attractors of 1 interv"),
+        (
+            {"verb_index": "9"},
+            "agr.tsv:3: the row has subj_index 2, verb_index 9, n_intervening 1, "
+            "n_diff_intervening 1 and a sentence of 8 words. These numbers contradict",
+        ),
         ({"verb_pos": "VBD"}, "agr.tsv:3: verb_pos is 'VBD'.\n  Write VBZ or VBP."),
-        ({"n_diff_intervening": "2"}, "agr.tsv:3: subject 2 and verb 6 of 8 words, 2 attractors of 1 interv"),
+        (
+            {"n_diff_intervening": "2"},
+            "agr.tsv:3: the row has subj_index 2, verb_index 6, n_intervening 1, "
+            "n_diff_intervening 2 and a sentence of 8 words. These numbers contradict",
+        ),
         ({"nouns_up_to_verb": "keys\ttoo"}, None),
     ],
 )

@@ -85,9 +85,12 @@ def find_trainings(
     if not runs_of:
         models = [manifest.model for manifest in opened.manifests.values()]
         clocks = [clock for clock in CLOCKS if any(progress_of(model, clock) is not None for model in models)]
+        fix = f"Name the training {over} in the name of each checkpoint, such as drnn-{over}1000.pt"
+        if over == "tokens":  # names of checkpoints cannot state them
+            fix = "Save the checkpoints with tseval, which writes the training tokens into them"
         raise RunError(
             f"no run states the training {over} of its checkpoint.\n"
-            f"  Rename the checkpoints, such as drnn-{over}1000.pt, and score them again."
+            f"  {fix}. Then score the checkpoints again."
             + "".join(
                 f"\n  Some runs state the training {clock} instead: to use it, add --over {clock}."
                 for clock in clocks

@@ -120,8 +120,8 @@ def write_record(record: EvalRecord, output: Path) -> Path:
         )
     elif record.place is None:
         raise RunError(
-            f"{output} is a folder, in which the path of a record contains the name of the model, but this "
-            "name is missing.\n"
+            f"{output} is a folder. In this folder, the path of the record must contain the name of the "
+            "model, but the record does not have this name.\n"
             "  Add --model-id DEVELOPER/NAME, or name a file that ends in .json."
         )
     else:

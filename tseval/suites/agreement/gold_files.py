@@ -66,7 +66,7 @@ def read_targets(text: Path) -> Iterator[Target]:
         if position >= len(words) or words[position] != right:
             raise SuiteError(
                 f"{place}: word {position} of the sentence is not the form {right!r} that this line "
-                "gives.\n  Correct the position or the right form on this line."
+                "gives.\n  Correct the first cell (position) or the second cell (right form) of this line."
             )
         yield Target(place, words, position, right, wrong, None if unknown else int(cells[3]))
 

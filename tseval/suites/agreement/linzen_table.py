@@ -38,8 +38,9 @@ def read_linzen_table(path: Path, source: str, shares: Shares, tally: Tally) -> 
         words = row["sentence"].split()
         if not 1 <= subject < verb <= len(words) or n_attractors > n_intervening:
             raise SuiteError(
-                f"{place}: subject {subject} and verb {verb} of {len(words)} words, {n_attractors} "
-                f"attractors of {n_intervening} intervening nouns: these numbers contradict each other.\n"
+                f"{place}: the row has subj_index {subject}, verb_index {verb}, n_intervening "
+                f"{n_intervening}, n_diff_intervening {n_attractors} and a sentence of {len(words)} "
+                "words. These numbers contradict each other.\n"
                 "  Correct the row."
             )
         for name, tags in (("subj_pos", NOUN_TAGS), ("verb_pos", VERB_TAGS)):

@@ -131,8 +131,8 @@ def _read_changes(stated: str) -> tuple[str, tuple[Change, ...]]:
         if match is None or (match[1] and match[4]):
             raise SuiteError(
                 f"--change {stated}: the text does not have the form NODE.Feature.\n  Write NODE.Feature or "
-                "NODE.Feature=Value, such as D.Gender=Fem. Write several with commas, and ! for a feature "
-                "that the new form does not have: V.Gender=Fem, !V.Animacy."
+                "NODE.Feature=Value, such as D.Gender=Fem. Write commas between several changes. Write ! "
+                "before a feature that the new form does not have: V.Gender=Fem, !V.Animacy."
             )
         removed, node, feature, value = match.groups()
         if feature in OWN and not (feature == LEMMA and value):

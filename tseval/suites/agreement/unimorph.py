@@ -109,9 +109,10 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
         for upos in _UNIMORPH_POS.get(kind, ()):
             listed[lemma, upos].append((form, features))
     if not listed:
+        example = f" One of these words is {min(lemmas)!r}." if lemmas else ""
         raise SuiteError(
-            f"{path}: none of the words with the feature {feature} in the treebanks (such as "
-            f"{min(lemmas, default='–')!r}) is in this list of forms.\n"
+            f"{path}: this list of forms has none of the words that have the feature {feature} in the "
+            f"treebanks.{example}\n"
             "  Give a list of forms for the language of the treebanks, or leave out --forms."
         )
     return ListedForms("unimorph", feature, listed)

@@ -77,10 +77,11 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
         good, bad = (" ".join(texts[name] for name in names) for names in _COMPARED[method])
         row = texts["UID"], texts["UID"], PHENOMENA[texts["linguistics_term"]], FIELDS[texts["field"]]
     except KeyError as error:
-        raise SuiteError(
-            f"{place}: {error} is a key that is missing, or a field or phenomenon that BLiMP does not have.\n"
-            "  Copy this line from the published BLiMP file."
-        ) from None
+        keys = {*BLIMP_FIELDS, *(key for names in _COMPARED[method] for key in names)}
+        problem = f"BLiMP has no field or phenomenon with the name {error}"
+        if error.args[0] in keys:
+            problem = f"the key {error} is missing, or its value is not a text"
+        raise SuiteError(f"{place}: {problem}.\n  Copy this line from the published BLiMP file.") from None
     features: dict[str, Feature] = {"pair": int(cast("str", record["pairID"]))}
     if BLIMP_METHODS[method] == "ending":
         features[ENDING] = len(texts["two_prefix_word"].split())

@@ -43,9 +43,9 @@ def refuse_names(columns: Header, context: str | None) -> None:
     first = text_in(columns.first.get(context or ""))
     if context is not None and context not in columns.given.values() and re.fullmatch(r"\w*\d\w*", first):
         raise SuiteError(
-            f"{columns.place}: the column {context!r} would be read as words before the sentence, but it has "
-            f"names such as {first!r}.\n"
-            f"  If these names are items, add --columns item={context}. If not, add --columns "
+            f"{columns.place}: by its name, the column {context!r} has the words before the sentence, but "
+            f"its first cell is {first!r}, which looks like the name or number of an item.\n"
+            f"  If the column has the names of items, add --columns item={context}. If not, add --columns "
             f"ignore={context}."
         )
 

@@ -388,9 +388,9 @@ def item_and_condition(place: str, text: str) -> tuple[str, str]:
     match = re.fullmatch(r"(.*[^-_./ ])[-_./ ]+([^-_./ ]+)", text)
     if match is None:
         raise SuiteError(
-            f"{place}: tseval cannot split {text!r} into an item and a condition, as it splits 61-b into 61 "
-            "and b.\n"
-            "  Write ITEM-CONDITION, or name the column of conditions: --columns condition=NAME."
+            f"{place}: tseval cannot split {text!r} into an item and a condition.\n"
+            "  Write ITEM-CONDITION, such as 61-b, or name the column of conditions: "
+            "--columns condition=NAME."
         )
     return match[1], match[2]
 

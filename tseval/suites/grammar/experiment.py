@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 EXPERIMENT_KEYS = ("conditions", "regions", "predictions", "metric")
-_FORMULA_FIX = "Write for example 'what.critical < that.critical'; a formula that begins with [ in quotes."
+_FORMULA_FIX = (
+    "Write a formula such as 'what.critical < that.critical'. If the formula begins with [, write it in "
+    "quotes."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,10 @@ def _hold_to(suite_lexicons: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
             raise withheld.document.error(f"the suite has no class {name!r}.", part, title, fix=fix)
         if len(words) != len(classes[name]):
             raise withheld.document.error(
-                f"the class {name!r} has {len(words)} hidden words, but the suite's class has "
+                f"the class {name!r} has {len(words)} hidden words, but the same class of the suite has "
                 f"{len(classes[name])} words.",
-                part, title, fix="List as many as the class has: then each case keeps its number of items.",
+                part, title,
+                fix=f"List {len(classes[name])} hidden words, so that each case keeps its number of items.",
             )  # fmt: skip
         for word in words:
             if shared := next((form for form in _forms([word]) if form in public), None):
