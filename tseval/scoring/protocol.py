@@ -494,9 +494,10 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
         )
     n_tokens = n_words if encoded.pieces is None else int(encoded.pieces.sum())
     if len(encoded.tokens) != n_tokens:
+        part = "lengths" if encoded.pieces is None else "pieces"
         raise wrong_output(
-            f"for {batch}, the method `encode` of {who} returned {len(encoded.tokens)} tokens, but by its "
-            f"own counts the words have {n_tokens} tokens in all"
+            f"for {batch}, the method `encode` of {who} returned {len(encoded.tokens)} tokens, but the sum "
+            f"of its `{part}` is {n_tokens}"
         )
 
 
