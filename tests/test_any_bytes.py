@@ -139,7 +139,7 @@ FOUND = [
     ("gulordava", changed("gulordava", b"p\t1", b"p\r\t1"), "g.tab:2: a cell without quotes has a "
                                                             "carriage return"),
     ("board", changed("board", b'"name"', rb'"\ud800"'),
-     "the file: a key in it has half of a Unicode character"),
+     "the file: a key contains half of a Unicode character"),
     ("treebank", TREE % MANY, "t.conllu:1: a number of this sentence has too many digits for CoNLL-U"),
     ("syntaxgym", syntaxgym("1" * 30), "s.json: item 1{30}: the item_number has more than 64 bits"),
     ("syntaxgym", syntaxgym("1" * 5000), "s.json: no JSON .a whole number has more than 4,300 digits"),

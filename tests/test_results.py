@@ -112,7 +112,7 @@ def test_what_is_no_run_is_one_message(runs):
     wrong: Any
     for wrong, message in (
         ([], "the list of runs is empty"),
-        ([3], "int is the type of an argument"),
+        ([3], "an argument has the type int, but must be a run, a path or a string"),
         ("nothing", "'nothing' is not the folder of a run or a leaderboard"),
     ):
         for function in (tseval.table, tseval.report):

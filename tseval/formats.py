@@ -158,7 +158,7 @@ def checked(content: object, kind: type[T]) -> T:
         return msgspec.convert(content, kind)
     except UnicodeEncodeError:
         raise ContentError(
-            "a key in it has half of a Unicode character (a lone surrogate)", "the file"
+            "a key contains half of a Unicode character (a lone surrogate)", "the file"
         ) from None
     except msgspec.ValidationError as error:
         message = str(error)

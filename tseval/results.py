@@ -200,7 +200,7 @@ def _listed(runs: Source | Iterable[Source]) -> list[Source]:
     for run in sources:
         if not isinstance(run, Run | Path | str):
             raise RunError(
-                f"{type(run).__name__} is the type of an argument, but it must be a run, a path or a text.\n"
+                f"an argument has the type {type(run).__name__}, but must be a run, a path or a string.\n"
                 "  Use what tseval.evaluate or tseval.read_run returns, or name the folder of a run."
             )
     if not sources:

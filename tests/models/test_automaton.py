@@ -86,9 +86,9 @@ def test_it_is_right_at_every_position_of_the_suite(name, tmp_path):
         (
             "automaton",
             {"k": "40", "m": "30"},
-            "of the language Dyck-(40,30) has too many stacks. Lower k or m",
+            "of the language Dyck-(40,30) has too many states, one for each possible stack. Lower k or m",
         ),
-        ("automaton", {"k": "9" * 12, "m": "1"}, "too many stacks"),
+        ("automaton", {"k": "9" * 12, "m": "1"}, "too many states, one for each possible stack"),
         ("automaton", {"k": "2", "m": "2", "code": "log"}, "code: oracle:dyck-automaton has no argument"),
         ("lstm", {"k": "2"}, "m of the Dyck language is missing. Add --model-args k=4,m=3"),
         ("lstm", {"k": "two", "m": "3"}, "k must be a whole number, not 'two'"),

@@ -102,7 +102,7 @@ def test_copies_of_one_list_are_counted():
     pairs = [[str(i), i] for i in range(5_000)]
     head = pickle.dumps(pairs, 2)[:-1]
     call = b"ccollections\nOrderedDict\n(h\x00tR0"
-    with pytest.raises(ModelError, match="copies more than"):
+    with pytest.raises(ModelError, match="must copy more than"):
         read_pickle(io.BytesIO(head + call * 300 + b"."), frozenset({"collections.OrderedDict"}))
 
 

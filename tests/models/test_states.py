@@ -221,7 +221,7 @@ REFUSED = {
     ),
     "torch's RNN": (
         {"net": lstm().state_dict() | nn.ModuleDict({"rnn": nn.RNN(6, 6)}).state_dict(), "words": WORDS},
-        "nonlinearity=tanh, or nonlinearity=relu",
+        "nonlinearity=tanh or --model-args nonlinearity=relu",
     ),
 }  # fmt: skip
 

@@ -66,11 +66,11 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
     ("damage", "message"),
     [
         (lambda path: path.unlink(),
-         r"urn\.accuracy\.parquet: this file does not exist.*\n  .*--eval-suite"),
+         r"urn\.accuracy\.parquet: this file does not exist\. If you train.*\n  .*--eval-suite"),
         (lambda path: path.write_text("x"), ("this file does not have the accuracies that --eval-suite "
                                              "measures")),
         (lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
-         r"measured at a training step for which .*urn\.curves\.parquet"),
+         r"no training step has both an accuracy in this file and a loss in .*urn\.curves\.parquet"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_said(curves, damage, message):

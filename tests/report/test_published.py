@@ -48,7 +48,7 @@ def test_a_board_reads_from_its_file_or_its_folder(tmp_path):
     [
         (["format"], 2, "format: the value is 2, but this version of tseval reads only format 1."),
         (["title"], 7, "title: should be a text in quotes, not 7."),
-        (["title"], "half\ud800", "the file: a text in it has half of a Unicode character"),
+        (["title"], "half\ud800", "the file: a text contains half of a Unicode character"),
         (["decimals"], 0, "decimals: should be a number of decimals, 1 or more, but is 0."),
         (["models"], [], "models: should name at least one model, and no model twice."),
         (["models", 1, "name"], "GRU", "models: should name at least one model, and no model twice."),

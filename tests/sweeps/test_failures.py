@@ -111,7 +111,7 @@ def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweep
     first, *others = (place.read(unit) for unit in units)
     assert first.stage == "failed"
     assert first.said.startswith(
-        "the process that scores was killed 3 times at 6 of 10 sentences, perhaps because"
+        "the scoring process was killed 3 times at 6 of 10 sentences, perhaps because"
     )
     assert {record.stage for record in others} == {"done"}
 

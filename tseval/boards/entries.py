@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ADDED_BY = "tseval board add"
-_NAME_FIX = "Use at most 60 letters, digits, dots and dashes."
+_NAME_FIX = "Use at most 60 letters, digits, dots and dashes. Begin with a letter or a digit."
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -391,7 +391,8 @@ def rename_entry(folder: Path, name: str) -> None:
     board, entry = _entry_of_board(folder)
     if not ENTRY_NAME.fullmatch(name):
         raise BoardError(
-            f"{name!r} cannot be the name of an entry, which is also the name of its folder.\n  {_NAME_FIX}"
+            f"{name!r} cannot be the name of an entry, because the folder of the entry has the same name.\n"
+            f"  {_NAME_FIX}"
         )
     with board_transaction(board, *command) as change:
         other_folders = [path for path in entry_folders(board) if path.name != entry.name]

@@ -192,7 +192,7 @@ def in_suite(panel: Panel, suite: str) -> Panel:
                    "number). The table then has a row for each "
                    "number of the other nouns between (default: all items).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **options: Any) -> None:
-    """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
+    """Print accuracy by two numbers: nouns between subject and verb, and attractors among these nouns."""
     from tseval.report.analyses import attractors
     from tseval.report.looks import SMALL_LINES
 
@@ -344,8 +344,9 @@ def trajectory_command(over: Clock, **options: Any) -> None:
 def context_command(**options: Any) -> None:
     """Print the accuracy of each row by the length and the kind of the context.
 
-    RUN is a run of tseval run --context, or a folder of such runs. Add a run without context for
-    the length 0. A figure has a line with a band for each kind of context.
+    RUN is a run of tseval run --context, or a folder of such runs. To print the accuracy without
+    context (length 0), also give a run without --context. A figure has a line with a band for each
+    kind of context.
     """
     from tseval.report.analyses.context import InContext, by_context, context_panels, find_contexts
     from tseval.report.looks import TRAJECTORIES

@@ -37,7 +37,8 @@ def board_command() -> None:
 @board_command.command("new")
 @click.argument("board", type=FILE)
 @click.option("--suite", "suites", type=SUITE, required=True, multiple=True,
-              help="Suite of the leaderboard: its name or path. Repeatable with --repository.")  # fmt: skip
+              help="Suite of the leaderboard: its name or path. Repeatable, but only together "
+                   "with --repository.")  # fmt: skip
 @click.option("--title", help="Title at the top of the leaderboard (default: the title of the suite).")
 @click.option(
     "--score",
@@ -49,8 +50,9 @@ def board_command() -> None:
                    "(default: grammatical).")  # fmt: skip
 @COLUMNS_OPTION
 @click.option("--evidence", metavar="URL",
-              help="Web address (https) at which entries store their per-token scores, with {sha256} "
-                   "where the digest of the file goes (default: store them inside the leaderboard).",
+              help="Web address of the files with the per-token scores of entries, such as "
+                   "https://example.org/{sha256}.parquet. tseval replaces {sha256} by the digest of each "
+                   "file (default: store the files inside the leaderboard).",
 )  # fmt: skip
 @click.option("--repository", is_flag=True,
               help="Make BOARD a git repository with one leaderboard for each --suite, and with automatic "
@@ -85,8 +87,8 @@ def new(
 
 _about = take_all([
     click.option("--model", "spec", metavar="MODEL",
-                 help="Model as others open it: a web address of its file, or KIND:NAME, such as hf:gpt2 "
-                      "(default: the model in the run, without the path of your machine)."),
+                 help="Model that other people can open: the web address of a file, or KIND:NAME, such as "
+                      "hf:gpt2 (default: the model in the run, without its folder)."),
     click.option("--model-args", metavar="KEY=VALUE,...",
                  help="Settings with which others open the model (default: as in the run)."),
     click.option("--name", help="Name of the model in the leaderboard (default: the name in the run)."),

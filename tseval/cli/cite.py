@@ -33,8 +33,9 @@ def cite_command(
     """Write BibTeX, a paragraph on methods and a LaTeX table for a paper.
 
     The BibTeX entries cite the software, the suite and the methods of the runs. The paragraph states the
-    settings of the runs. The LaTeX code needs the packages natbib, booktabs and tabularx. Runs on several
-    suites have a paragraph and a table for each suite, and first a table with the means of all suites.
+    settings of the runs. The LaTeX code needs the packages natbib, booktabs and tabularx. If the runs are on
+    several suites, each suite has a paragraph and a table. Before these tables, there is a table with the
+    mean accuracy on each suite.
     """
     from tseval.boards.sources import open_items
     from tseval.files import write_text

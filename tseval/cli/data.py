@@ -127,8 +127,8 @@ def agreement(
 @click.option(
     "--controller",
     metavar="NODE",
-    help="Name in the pattern, such as S, of the word that the changed word agrees with (default: the word "
-    "that has the changed feature too).",
+    help="Node that the changed node agrees with, such as S (default: the node whose feature the pattern "
+    "equates with the changed feature, as in V.Number = S.Number).",
 )
 @click.option(
     "--per-cell",
@@ -335,7 +335,7 @@ def count_command(
     tables: tuple[Path, ...], splits: tuple[str, ...], form: Format, output: Path | None,
     figures: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Count examples by the number of nouns between subject and verb, and of attractors among them.
+    """Count examples by two numbers: nouns between subject and verb, and attractors among these nouns.
 
     TABLE is a table of examples from tseval data agreement. --figure draws bars: for one TABLE, each bar
     is split by the number of attractors; for several, each TABLE has its own bars.

@@ -143,9 +143,11 @@ _LAYOUT = f"{__name__}.layout"
 COLUMNS_OPTION = take_all([
     click.option("--layout", metavar="LAYOUT", is_eager=True, expose_value=False,
                  callback=lambda context, _option, value: context.meta.update({_LAYOUT: value}),
-                 help="Layout of a table of items (default: one row for each item). alternating: good and "
-                      "bad sentences in turn, one a row. A list of columns: each column is one region of "
-                      "the sentence, as in 'Start {Transitive|Intransitive} {,|} NP *Verb'."),
+                 help="Layout of a table of items (default: one row for each item). Write 'alternating' if "
+                      "each row is one sentence, and each bad sentence comes before its good sentence. Or "
+                      "write the columns of the regions, as in 'Start {Transitive|Intransitive} {,|} NP "
+                      "*Verb'. Use {A|B} if a region differs between conditions, and a star before the "
+                      "region to compare."),
     click.option("--columns", metavar="ROLE=NAME,...",
                  callback=lambda context, _option, text: _columns(context, text),
                  help="Columns to read from a table of items. ROLE is good, bad, sentence, rating or "

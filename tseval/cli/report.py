@@ -43,8 +43,9 @@ def report_command(
 
     RUN_OR_BOARD is a folder with one or several runs, the folder of a leaderboard, or the name of a
     leaderboard that comes with tseval. The page is a single file, which opens in any browser without a
-    network. Runs on several suites have a part of the page each, below a table with their means. Checkpoints
-    of one training are in the order of their steps, with the curve of the training.
+    network. If the runs are on several suites, the page begins with a table of the means, and each suite has
+    its own part below. Checkpoints of one training are in the order of their steps, with the curve of the
+    training.
     """
     from tseval.web import write_report
 

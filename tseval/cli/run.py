@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--yes",
     is_flag=True,
-    help="For prompt:URL: send the requests without a question first (default: ask on a terminal).",
+    help="For prompt:URL: send the requests at once (default: on a terminal, ask for confirmation first).",
 )
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="Suite to score: its name, or the path of its grammars or data. To use the same items "

@@ -50,8 +50,8 @@ context_options = take_all([
     click.option("--context-seed", type=int, default=0, show_default=True,
                  help="Random seed for the sentences that --context draws."),
     click.option("--contexts", "n_contexts", type=COUNT, default=1, show_default=True, metavar="K",
-                 help="Number of contexts that each item is scored in. The accuracy is the mean over them, "
-                      "and they widen the interval as words do."),
+                 help="Number of contexts in which each item is scored. The accuracy is the mean over the "
+                      "contexts. The interval shows how much it varies between contexts and between words."),
 ])  # fmt: skip
 comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,

@@ -139,8 +139,8 @@ def _refuse_other_words(evidence: Evidence) -> None:
     wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
     if len(wrong):
         raise EvidenceError(
-            f"according to the evidence, the model reads one word as {seen[int(wrong[0])].as_py()[:60]!r}, "
-            "which is not one word"
+            "according to the evidence, the model reads a word of the suite as "
+            f"{seen[int(wrong[0])].as_py()[:60]!r}, but this text is not exactly one word"
         )
 
 

@@ -86,5 +86,5 @@ def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
     except zlib.error:
         raise damaged(f"the tensor {name!r} is damaged: its numbers cannot be decompressed") from None
     if len(plain) != count or not code.eof or code.unused_data:
-        raise damaged(f"the tensor {name!r} has another number of values than its rows and columns need")
+        raise damaged(f"the number of values in the tensor {name!r} is not its rows times its columns")
     return torch.from_numpy(np.frombuffer(plain, np.int8).astype(np.float32))

@@ -86,7 +86,10 @@ def refuse_sizes(k: int, m: int) -> None:
         m * (k - 1).bit_length() > MOST_CELLS.bit_length()
         or count_stacks(k, m) * (SPECIAL_WORDS + 2 * k) > MOST_CELLS
     ):
-        raise ModelError(f"the automaton of the language Dyck-({k},{m}) has too many stacks. Lower k or m.")
+        raise ModelError(
+            f"the automaton of the language Dyck-({k},{m}) has too many states, one for each possible stack. "
+            "Lower k or m."
+        )
 
 
 def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:

@@ -219,7 +219,8 @@ class _Machine:
         self._copied += len(container) if isinstance(container, list | dict) else 0
         if self._copied > self._most:
             raise refused(
-                f"tseval refuses this file: its Python pickle copies more than {self._most:,} entries"
+                "tseval refuses this file: to read its Python pickle, tseval must copy more than "
+                f"{self._most:,} entries of lists and dictionaries"
             )
 
     def extend(self, values: list[object]) -> None:
@@ -234,7 +235,7 @@ class _Machine:
             target.state = {} if target.state is None else target.state
             target = target.state
         if not isinstance(target, dict):
-            raise TypeError("its Python pickle fills an object that is not a dictionary")
+            raise TypeError("the pickle sets items of an object that is not a dictionary")
         _fill(target, zip(values[::2], values[1::2], strict=True))
 
     def dictionary(self) -> None:

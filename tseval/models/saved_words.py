@@ -271,7 +271,8 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
         raise ModelError(
             f"line {blank} of the vocabulary is blank. Without blank lines, the file has {len(words):,} "
             f"words, but the weights need {size:,}.\n"
-            "  Write the words as a JSON list, in the order of their ids, or use the pickle of the training."
+            "  Write the words as a JSON list, in the order of their ids. Or use the pickled vocabulary of "
+            "the program that trained the model."
         )
     return words if all(len(word.split()) == 1 for word in words) else text.split()
 

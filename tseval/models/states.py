@@ -376,8 +376,9 @@ def _cell(
     if activation not in ("tanh", "relu"):
         prefix = "" if nonlinearity is None else f"nonlinearity={nonlinearity}: "
         raise ModelError(
-            f"{prefix}the layers are torch.nn.RNN layers, whose weights do not show tanh or ReLU.\n"
-            "  Add --model-args nonlinearity=tanh, or nonlinearity=relu"
+            f"{prefix}the layers are torch.nn.RNN layers, and their weights do not show whether the "
+            "nonlinearity is tanh or ReLU.\n"
+            "  Add --model-args nonlinearity=tanh or --model-args nonlinearity=relu"
         )
     return arch, {} if activation == "tanh" else {"activation": "relu"}
 

@@ -112,7 +112,8 @@ def _refuse_copies(where: str, ranges: Json) -> None:
             case [int(first), int(last)] if 0 <= first <= MOST_COPIES and 0 <= last <= MOST_COPIES:
                 total += max(0, last - first)
             case _:
-                raise _wrong(where, "layer_replication", layers, f"Name layers up to {MOST_COPIES:,}.")
+                fix = f"Write a list of two layer numbers from 0 to {MOST_COPIES:,}, such as [0, 4]."
+                raise _wrong(where, "layer_replication", layers, fix)
     if total > MOST_COPIES:
         raise _wrong(
             where, "layer_replication", ranges, f"Name {MOST_COPIES:,} layers at most, not {total:,}."

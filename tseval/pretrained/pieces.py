@@ -362,8 +362,10 @@ class Pieces:
         if self._white_space != "single":
             if special and any(BOUNDARY in str(text) for text in sentences.to_pylist()):
                 raise ModelError(
-                    f"white_space={self._white_space}: the suite joins parts of a text without a space.\n"
-                    "  Use white_space=single, or join the parts with a space: --columns join=space."
+                    f"white_space={self._white_space}: with this setting, tseval cannot score a suite that "
+                    "joins parts of a text without a space.\n"
+                    "  Use --model-args white_space=single, or join the parts with a space: "
+                    "--columns join=space."
                 )
             texts = pc.utf8_trim_whitespace(sentences) if self._white_space == "kept" else sentences
         elif special:

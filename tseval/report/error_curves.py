@@ -59,8 +59,8 @@ def read_error_curves(path: Path) -> pd.DataFrame:
             points_of_suites.setdefault(suite, []).append((training_name(path), suite, loss, 1 - accuracy))
     if not points_of_suites:
         raise TrainingError(
-            f"{_accuracy_path(path)}: no accuracy in this file was measured at a training step for which "
-            f"{path} has a loss.\n"
+            f"{_accuracy_path(path)}: no training step has both an accuracy in this file and a loss in "
+            f"{path}.\n"
             "  Train the model again with tseval train lm --eval-suite SUITE."
         )
     points = [point for of_suite in points_of_suites.values() for point in of_suite]
@@ -74,8 +74,8 @@ def _read_accuracies(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table
         return read_parquet(file, columns, others=False)
     except FileNotFoundError:
         raise TrainingError(
-            f"{file}: this file does not exist. It has the accuracies that --eval-suite measures during "
-            "the training.\n"
+            f"{file}: this file does not exist. If you train with --eval-suite, tseval writes the accuracies "
+            "during the training into this file.\n"
             "  Train the model again with tseval train lm --eval-suite SUITE."
         ) from None
     except (OSError, ContentError) as error:

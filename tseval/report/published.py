@@ -247,7 +247,7 @@ def _check(board: Board) -> None:
         json.dumps(asdict(board), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ContentError(
-            "a text in it has half of a Unicode character (a lone surrogate)", "the file"
+            "a text contains half of a Unicode character (a lone surrogate)", "the file"
         ) from None
     check_decimals(board.decimals)
     _check_dates(board)

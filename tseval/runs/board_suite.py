@@ -128,7 +128,8 @@ def board_in_context(suite: Suite, protocol: Mapping[str, Json], board: Path) ->
         raise BoardError(
             f"{file}: the key `protocol.context` is {request.context!r}, which is neither the name of a "
             "suite nor a text file in this folder.\n"
-            "  Write same, other or the name of a suite, or put the text file into this folder."
+            "  Write `context: same`, `context: other` or `context: SUITE`, or put the text file into this "
+            "folder."
         )
     place = request.context if is_known_source(request.context) else str(file_in_board)
     critical_suite = with_critical(suite)

@@ -94,9 +94,9 @@ class _RecurrentInContext(RecurrentScorer):
         if unreadable.any():
             first = quoted_text(sentences[int(np.argmax(unreadable))].as_py())
             raise ModelError(
-                f"--context {contexts.source}: the contexts have sentences {self.unreadable}, the first "
-                f"{first}.\n"
-                "  Choose another --context, or a model that reads these words."
+                f"--context {contexts.source}: the contexts have sentences {self.unreadable}. "
+                f"The first of these sentences is: {first}.\n"
+                "  Choose another --context, or a model that reads these sentences."
             )
         encoded = self._model.encode(sentences)
         n_unknown, n_words = int(encoded.n_unknown.sum()), int(encoded.lengths.sum())

@@ -261,8 +261,8 @@ class SentenceScorer(Scorer):
         for text, result in zip(texts, results, strict=True):
             if not isinstance(result, str):
                 raise wrong_output(
-                    f"the method `seen` of {self.card.name} returned {type(result).__name__}, but must "
-                    f"return text, for {quoted_text(text)}"
+                    f"for the text {quoted_text(text)}, the method `seen` of {self.card.name} must return "
+                    f"a string, but it returned {type(result).__name__}"
                 )
         n_unknown = np.array([str(text).split().count(UNKNOWN) for text in results], dtype=np.int32)
         return pa.array(results, pa.string()), n_unknown

@@ -88,7 +88,7 @@ class Worker:
                 where = f"at {before.done:,} of {before.of:,} sentences" if before.of else "before it scored"
                 self._fail(
                     unit,
-                    f"the process that scores was killed {deaths} times {where}, perhaps because the "
+                    f"the scoring process was killed {deaths} times {where}, perhaps because the "
                     "machine has too little memory",
                 )
                 return
@@ -106,7 +106,7 @@ class Worker:
                 message = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
                 self._fail(unit, message or self.place.complaint(unit))
             except SystemExit as error:
-                self._fail(unit, f"the process that scores stopped with exit code {error.code}")
+                self._fail(unit, f"the scoring process stopped with exit code {error.code}")
             except Exception as error:
                 traceback.print_exc()
                 self._fail(unit, self._scorer.explain(error))

@@ -108,7 +108,9 @@ def _check_forms(scored: pa.Table, *, by_words: bool) -> None:
         order = np.argsort(-np.where(is_known, logprobs, -np.inf), axis=1, kind="stable")
         rising = np.diff(np.take_along_axis(before, order, axis=1), axis=1)
         if np.nanmin(rising, initial=0.0) < -ABOVE_ONE:
-            raise CheckFailed("more stands before a form in 'before' than before a less probable form")
+            raise CheckFailed(
+                "a probability in 'before' is larger for one form than for a less probable form"
+            )
 
 
 def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:

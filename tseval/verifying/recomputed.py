@@ -235,7 +235,8 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
     facts = claim.manifest.suite
     if facts.inferred is not None and with_critical(suite).inferred != facts.inferred:
         raise CheckFailed(
-            f"{MANIFEST}: the key `suite.inferred` is {facts.inferred!r}, but the suite states something else"
+            f"{MANIFEST}: the key `suite.inferred` is {facts.inferred!r}, but tseval infers no factor with "
+            "this name from the suite"
         )
     if facts.inferred is None and not facts.clusters:  # an old run, or nothing can be inferred
         return replace(suite, clusters=(INDEPENDENT,))

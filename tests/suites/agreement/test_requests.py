@@ -148,7 +148,8 @@ def test_a_rule_holds_for_every_request_and_other_blocks_for_their_own():
         (
             "pattern { V upos=VERB }",
             r"x:1:13: 'upos=VERB' is not allowed at this place of the request.\n  "
-            r"Write at this place \[, -\[label\]->",
+            r"Write at this place one of these: "
+            r"'\[', '-\[label\]->', '-->', '<', '<<', '>', '>>' or '\.feature'",
         ),
         (
             "pattern {\n  V [upos=VERB];\n  V.Number == N.Number }",

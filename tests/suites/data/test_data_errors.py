@@ -105,7 +105,7 @@ ROWS = [
         ("sentence,ratings\na,4 x\nb,1\nc,2\n",
          "a.csv:2: the column 'ratings' has 'x', which is not a number"),
         ("sentence,rating,tie\na,1,x\nb,2,y\nc,3,z\n", "a feature cannot have the name 'tie'"),
-        ("text,score\na,1\n", "'text', 'score'.\n  If each row is a pair, name the columns of the sent"),
+        ("text,score\na,1\n", "'text', 'score'.\n  If each row is a pair, add --columns good=NAME,bad=N"),
         ("", "For rated sentences, name two columns sentence and rating."),
     ]),
     *(("a.jsonl", [*RATED_IN_JSON, line], None, said) for line, said in [

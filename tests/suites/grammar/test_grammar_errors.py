@@ -26,8 +26,10 @@ TOO_MUCH = "printing this text takes too many steps, or the text is too long.\n 
     ("code", "what"),
     [
         ("{{ subjct }}", "'subjct' is not defined.\n  Did you mean 'subject'? Slots, macros and sets: chain"),
-        ("{{ disagree(verb, subject) }}", "'disagree' is a filter, so it follows a word and '|'.\n  Write"),
-        ("{{ upper(subject) }}", "'upper' is a filter, so it follows a word and '|'.\n  Write {{ subject"),
+        ("{{ disagree(verb, subject) }}", "'disagree' is a filter, so it must follow a word and '|'.\n  "
+         "Write"),
+        ("{{ upper(subject) }}", "'upper' is a filter, so it must follow a word and '|'.\n  "
+         "Write {{ subject"),
         ("{{ ''.__class__ }}", "'__class__' is not allowed as a name.\n  Choose a name that does not begin"),
         ("{{ 'a'.upper() }}", "'a' has no 'upper'.\n  Write a dot only after a word or 'loop'."),
         ("{{ subject.forms }}", "'author' has no form 'forms'.\n  Forms: plur, sing. It is defined at lexic"),
@@ -46,7 +48,8 @@ TOO_MUCH = "printing this text takes too many steps, or the text is too long.\n 
         ("{{" + "(" * 5000 + "1" + ")" * 5000 + "}}", "the code is nested too deeply or too large.\n  Simpl"),
         ("{{ det }}", "'no' has several forms (licensor, intrusive).\n  Write the form to print"),
         ("{{ chain }}", "a list cannot be printed.\n  Print only words, text and numbers. Print"),
-        ("{{ 'x' if subject.number == 'plur' }}", "an inline 'if' without an 'else' prints nothing.\n  Add"),
+        ("{{ 'x' if subject.number == 'plur' }}", "an inline 'if' must have an 'else', but this one has "
+         "none.\n  Add"),
         ("{{ chain[5] }}", "this text cannot be printed: tuple index out of range.\n  Check the kinds of"),
         ("{{ 1 / 0 }}", "this text cannot be printed: division by zero."),
         ("{{ verb | agree(said) }}", "'said' has no number.\n  Name a noun slot, or write 'sing' or 'plur'."),

@@ -111,7 +111,8 @@ def test_a_noun_may_have_three_numbers_and_who_disagrees_says_how(tmp_path):
     [
         (
             {"disagree": "subject"},
-            "'dela' has 2 forms that disagree with 'sing'.\n  Write the form that you mean",
+            "'dela' has 2 forms that disagree with 'sing'.\n  Add the number that you mean: "
+            "disagree(WORD, 'dual') or disagree(WORD, 'plur').",
         ),
         ({"disagree": "subject, 'sing'"}, "'sing' is the form that agrees"),
         (

@@ -164,10 +164,11 @@ def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
     [
         ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters of any script"),
         ("{v: 3}", "the factor 'v' is a number.\n  Name a slot, or write an expression that gives a word"),
-        ("{v: depth}", "the factor 'v' is the slot 'depth', which has no words of the lexicon.\n  Delete"),
+        ("{v: depth}", "the factor 'v' names the slot 'depth', but this slot has no words.\n  Delete"),
         ("{v: depth + 1}", "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | l"),
         ("{v: '[verb]'}", "a list is no entry of a lexicon."),
-        ("{v: verb if depth}", "an inline 'if' without an 'else' prints nothing.\n  Add \"else ''\"."),
+        ("{v: verb if depth}", "an inline 'if' must have an 'else', but this one has none.\n  "
+         "Add \"else ''\" to print nothing if the condition is false."),
         ("{v: vreb}", "'vreb' is not defined.\n  Did you mean 'verb'? Slots, macros and sets: chain,"),
         ("[verb]", "'factors' must be a mapping, not a list.\n  Write one 'name: value' per line"),
     ],

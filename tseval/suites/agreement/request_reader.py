@@ -211,7 +211,7 @@ def _read_clause(reader: _Reader, block: Block) -> None:
         else:
             _read_comparison(reader, block, node)
     else:
-        raise reader.wrong("[, -[label]->, -->, <, << or .feature")
+        raise reader.wrong("one of these: '[', '-[label]->', '-->', '<', '<<', '>', '>>' or '.feature'")
 
 
 def _edge(

@@ -196,8 +196,8 @@ def _of_other_cases(request: ContextRequest, sources: Sequence[Source], whole: S
     n_cases = len(sources)
     if n_cases < 2:
         raise SuiteError(
-            f"--context {request.source}: the suite {whole.name} has only one case with such sentences, so "
-            "there is no other case.\n"
+            f"--context {request.source}: only one case of the suite {whole.name} has sentences for "
+            "contexts. But an item and its context must come from different cases.\n"
             "  Name another suite, such as --context marvin_linzen#grammatical."
         )
     order = list(sources)

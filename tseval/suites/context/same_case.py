@@ -84,7 +84,7 @@ def _grouped_factors(case: Case) -> list[list[str]]:
 
 def _all_share(case: Case, factor: str, entry: str) -> SuiteError:
     return SuiteError(
-        f"--context same: all items of the case {case.name!r} share the entry {entry!r} ({factor}), so no "
-        "other item can come before them.\n"
+        f"--context same: all items of the case {case.name!r} share the entry {entry!r} ({factor}). But an "
+        "item and the sentences of its context must not share an entry.\n"
         "  Choose other cases with --case, or write --context other."
     )

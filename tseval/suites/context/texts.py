@@ -59,8 +59,9 @@ def sources_of(suite: Suite, label: str | None, named: str) -> list[Source]:
         raise SuiteError(f"--context {named}: the suite {suite.name} has no items.\n  Name another suite.")
     if label is None:
         raise SuiteError(
-            f"--context {named}: no sentence of the suite {suite.name} is better than another one.\n"
-            f"  Name a label of its sentences, such as {named}#{suite.cases[0].labels[0]}."
+            f"--context {named}: the suite {suite.name} does not say which of its sentences are better, so "
+            "tseval cannot choose sentences for the contexts.\n"
+            f"  Choose sentences by their label, such as --context {named}#{suite.cases[0].labels[0]}."
         )
     all_labels = dict.fromkeys(name for case in suite.cases for name in case.labels)
     raise SuiteError(

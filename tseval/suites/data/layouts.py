@@ -242,8 +242,8 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
         raise SuiteError(
             f"{columns.place}: no column says which sentence of a pair is better. The columns are "
             f"{', '.join(map(repr, columns.names))}.\n"
-            "  If each row is a pair, name the columns of the sentences good and bad. If each row is one "
-            "sentence, add one of these options: "
+            "  If each row is a pair, add --columns good=NAME,bad=NAME. If each row is one sentence, add one "
+            "of these options: "
             f"--columns {needed}; --columns label=NAME; --columns rating=NAME; --layout alternating."
         )
     if (

@@ -129,7 +129,7 @@ def _refuse_useless(part: DataSet, kind: str, options: Mapping[str, str], path: 
         )
     if "fill" in options and kind != "sentences":
         raise SuiteError(
-            f"{path}: fill= puts words into the mask of a sentence a row, but the file has {kind}.\n"
+            f"{path}: fill= works only for files with one sentence in each row, but this file has {kind}.\n"
             "  Leave fill= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
     if "where" in options and kind in {"blimp", "agreement"}:

@@ -130,8 +130,8 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
         if before is not None:
             if SEVERAL_WORDS.search(text):
                 raise SuiteError(
-                    f"{place}: {sentence} is {quoted_text(text, 60)}, with several words in one place.\n"
-                    "  Write one of them."
+                    f"{place}: the column {sentence!r} has several words with | between them, "
+                    f"but may have only one: {quoted_text(text, 60)}.\n  Write one word."
                 )
             pieces = (("prefix", running_text(record, before)), ("continuation", text))
         elif critical is not None:

@@ -66,7 +66,7 @@ def read_factors(
             raise document.error(f"the factor {name!r} is {describe(source)}.", "factors", name, fix=fix)
         slot = by_name.get(source)
         if slot is not None and slot.is_numeric:
-            message = f"the factor {name!r} is the slot {slot.name!r}, which has no words of the lexicon."
+            message = f"the factor {name!r} names the slot {slot.name!r}, but this slot has no words."
             raise document.error(
                 message,
                 "factors",

@@ -76,7 +76,10 @@ def as_text(value: object) -> str:
         return str(value)
     if isinstance(value, Undefined):
         str(value)  # usually raises Jinja's error, which describes what is undefined
-        raise GrammarError("an inline 'if' without an 'else' prints nothing.", fix="Add \"else ''\".")
+        raise GrammarError(
+            "an inline 'if' must have an 'else', but this one has none.",
+            fix="Add \"else ''\" to print nothing if the condition is false.",
+        )
     raise GrammarError(
         f"{_kind(value)} cannot be printed.",
         fix="Print only words, text and numbers. Print a list with {% for %}.",
@@ -109,7 +112,7 @@ def disagree(word: object, with_: object, number: object = None) -> Word:
         if other_number != word_number and (other_number in inflected.forms or other_number in NUMBERS)
     ]
     if number is None and len(others) > 1:
-        fix = f"Write the form that you mean: {{{{ ... | disagree(..., '{others[0]}') }}}}, or {others[1]!r}."
+        fix = f"Add the number that you mean: disagree(WORD, {others[0]!r}) or disagree(WORD, {others[1]!r})."
         raise GrammarError(
             f"{_kind(word)} has {len(others)} forms that disagree with {word_number!r}.", fix=fix
         )

@@ -319,7 +319,7 @@ class Sentences:
             if name in FILTERS:
                 advice = f"Write {{{{ {_as_filter(tree, name)} }}}}."
                 raise GrammarError(
-                    f"{name!r} is a filter, so it follows a word and '|'.", self._path, line, advice
+                    f"{name!r} is a filter, so it must follow a word and '|'.", self._path, line, advice
                 )
             hint = suggest(name, [*self._slots, *self._definitions], "Slots, macros and sets")
             message = f"{name!r} is not defined."
