@@ -81,8 +81,8 @@ def verify_entry(
         if definition.published:
             if model is not None:
                 raise BoardError(
-                    f"{folder} has only published accuracies and no evidence, so tseval cannot score its "
-                    "models again and compare.\n"
+                    f"{folder} has only published accuracies and no evidence, so tseval cannot compare its "
+                    "entries with the scores of a model.\n"
                     "  Leave out --model."
                 )
             return _verify_published(folder, definition)

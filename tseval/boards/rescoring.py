@@ -69,8 +69,8 @@ def entries_to_rescore(board: Path, names: Sequence[str]) -> list[Path]:
         if definition.published:
             if len(boards) == 1:
                 raise BoardError(
-                    f"{path} has only published accuracies and no evidence, so tseval cannot score its "
-                    "models again and compare.\n"
+                    f"{path} has only published accuracies and no evidence, so tseval cannot compare its "
+                    "entries with the scores of a model.\n"
                     "  Name a leaderboard whose entries have evidence."
                 )
             continue

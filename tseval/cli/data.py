@@ -127,8 +127,8 @@ def agreement(
 @click.option(
     "--controller",
     metavar="NODE",
-    help="Node that the changed node agrees with, such as S (default: the node whose feature the pattern "
-    "equates with the changed feature, as in V.Number = S.Number).",
+    help="Node that the changed node agrees with, such as S (default: the node whose feature must "
+    "equal the changed feature, as in V.Number = S.Number).",
 )
 @click.option(
     "--per-cell",

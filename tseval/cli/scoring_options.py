@@ -51,7 +51,7 @@ context_options = take_all([
                  help="Random seed for the sentences that --context draws."),
     click.option("--contexts", "n_contexts", type=COUNT, default=1, show_default=True, metavar="K",
                  help="Number of contexts in which each item is scored. The accuracy is the mean over the "
-                      "contexts. The interval shows how much it varies between contexts and between words."),
+                      "contexts. The interval takes the differences between contexts into account."),
 ])  # fmt: skip
 comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,

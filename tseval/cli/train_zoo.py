@@ -59,8 +59,8 @@ if TYPE_CHECKING:
               help="Folder in which to create a leaderboard of the models. It holds their per-token "
                    "scores, but not their weights (default: create none).")  # fmt: skip
 @click.option("--extend", is_flag=True,
-              help="Add the new models to the leaderboard in --publish, and keep its other models. They must "
-                   "have the same recipe and texts, for example from another machine.")  # fmt: skip
+              help="Keep the other models of the leaderboard in --publish, such as those from another "
+                   "machine. All models must have the same recipe and texts.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print only the table and errors.")
 def zoo_command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
