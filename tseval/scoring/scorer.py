@@ -200,8 +200,8 @@ class Scorer(ABC):
         if first is not None and not extends_contexts(self._encode, contexts, encoded, first):
             raise ModelError(
                 f"if a word follows a context, {self.card.name} changes the tokens of the context, so tseval "
-                "cannot compare the forms of verbs. tseval checks groups of contexts. The first context of this "
-                f"group is: {quoted_text(str(contexts[0]))}.\n"
+                "cannot compare the forms of verbs. tseval checks groups of contexts. The first context of "
+                f"this group is: {quoted_text(str(contexts[0]))}.\n"
                 "  Use a tokenizer that begins a new token at a space."
             )
         begins: np.ndarray | None = getattr(self.model, "word_beginnings", None)
