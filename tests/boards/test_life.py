@@ -242,7 +242,7 @@ def test_withheld_words_are_no_words_of_the_suite(clone):
     private = clone.parent / "private.yaml"
     for change, said in (
         ({"noun": {"person": [*PRIVATE["noun"]["person"][:5], "author"]}}, "'author' is a word of the suite"),
-        ({"noun": {"person": ["king"]}}, "but the suite's class has 6 words"),
+        ({"noun": {"person": ["king"]}}, "but the same class of the suite has 6 words"),
         ({"noun": {"people": ["king"]}}, "the suite has no class 'noun.people'"),
     ):
         private.write_text(yaml.safe_dump(change))

@@ -229,7 +229,7 @@ def test_items_pages_and_papers_of_a_run_in_context(folder, tmp_path):
     ended = succeeded(
         call("report", good, folder / "good/context-0", "--suite", folder / "verbs", "-o", page)
     )
-    assert "without single items" not in ended.stderr
+    assert "does not list the items" not in ended.stderr
     text = page.read_text()
     assert "after 60 words (other#grammatical)" in text
     assert "\ufdd0" not in text

@@ -218,7 +218,7 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     page = root / "page.html"
     done = call("report", root / "run", root / "second", "-o", page)
     assert done.returncode == 0
-    assert "tseval wrote this page without single items" in done.stderr
+    assert "tseval wrote this page, but the page does not list the items. The reason is: " in done.stderr
     assert "To add the items, name the suite with --suite." in done.stderr
     assert "<li>This page has no items" in page.read_text("utf-8")
     suite = ("--suite", root / "pairs.jsonl")

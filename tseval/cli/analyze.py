@@ -188,9 +188,9 @@ def in_suite(panel: Panel, suite: str) -> Panel:
     help="Use only items with N words between the subject and the verb (default: all items).",
 )
 @click.option("--attractors", "n_attractors", type=int, metavar="K",
-              help="Use only items with K attractors (nouns before the verb that do not have its "
-                   "number). The table then has a row for each "
-                   "number of the other nouns between (default: all items).")  # fmt: skip
+              help="Use only items with exactly K attractors: nouns between subject and verb that differ "
+                   "from them in number (singular or plural). The table then has a row for each count of "
+                   "other nouns between subject and verb (default: all items).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **options: Any) -> None:
     """Print accuracy by two numbers: nouns between subject and verb, and attractors among these nouns."""
     from tseval.report.analyses import attractors

@@ -43,11 +43,12 @@ def board_command() -> None:
 @click.option(
     "--score",
     type=SCORE_NAMES,
-    help="Part of the sentences to compare (default: the published method of the suite).",
+    help="Method of scoring, such as sentence (all words) or critical (the first different word). tseval run "
+    "--help explains the methods (default: the published method of the suite).",
 )
 @click.option("--prompt", metavar="NAME or FILE",
-              help="Question for all models of a leaderboard with --score prompt, as for tseval run "
-                   "(default: grammatical).")  # fmt: skip
+              help="Question to every model, if the leaderboard has --score prompt. The values are those "
+                   "of tseval run --prompt (default: grammatical).")  # fmt: skip
 @COLUMNS_OPTION
 @click.option("--evidence", metavar="URL",
               help="Web address of the files with the per-token scores of entries, such as "

@@ -101,8 +101,9 @@ def agreement(
 @click.option(
     "--change",
     metavar="NODE.FEATURE[=VALUE]",
-    help="Feature to change in the word that the pattern calls NODE, such as V.Number. Without =VALUE, "
-    "tseval makes one pair for each other value (default: the change that the pattern names).",
+    help="Feature to change in the word that the pattern calls NODE (default: the change that the pattern "
+    "names). V.Number=Plur changes the number to Plur. V.Number makes one pair for each value that the word "
+    "does not have.",
 )
 @click.option(
     "--phenomenon",
@@ -201,9 +202,9 @@ def pairs_command(
             node, feature = phenomenon.node, phenomenon.feature
             click.echo(
                 f"Warning: the request does not have {node}.{feature} = {controller}.{feature}, so tseval "
-                f"takes {controller} for a word that governs {node}, as an adposition governs a case. If "
-                f"{node} agrees with {controller}, add {node}.{feature} = {controller}.{feature} to the "
-                "pattern.",
+                f"assumes that {controller} governs {node}, just as a preposition governs the case of its "
+                f"noun. If {node} agrees with {controller}, add {node}.{feature} = {controller}.{feature} to "
+                "the pattern.",
                 err=True,
             )
     if not quiet:

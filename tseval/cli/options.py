@@ -95,12 +95,15 @@ CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
     """Return the option --text: the form in which sentences are read or written."""
-    examples = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
+    unchanged = "unchanged" if default else "unchanged, but with the suite's final mark"
+    examples = (
+        "natural (The author laughs.)", "tokenised (the author laughs .)", f"as-written ({unchanged})",
+    )  # fmt: skip
     auto = ["auto (the form of the model's training text)"] if "auto" in forms else []
     names = click.Choice([*forms, *(form.partition(" ")[0] for form in examples)])
-    unset = "" if default else " (default: as the grammar writes them)"
+    unset = "" if default else " The default is the suite's text without an added mark."
     return click.option("--text", type=names, default=default, show_default=True,
-                        help=f"Form of {of}: {', '.join([*examples, *auto])}{unset}.")  # fmt: skip
+                        help=f"Form of {of}: {', '.join([*examples, *auto])}.{unset}")  # fmt: skip
 
 
 TEXT = text_option("auto", "auto", of="a grammar's sentences")

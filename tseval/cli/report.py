@@ -62,8 +62,8 @@ def report_command(
         )
     if reason is not None:
         click.echo(
-            f"{output}: tseval wrote this page without single items: {reason}. To add the items, name the "
-            "suite with --suite.",
+            f"{output}: tseval wrote this page, but the page does not list the items. The reason is: "
+            f"{reason}. To add the items, name the suite with --suite.",
             err=True,
         )
     else:

@@ -215,8 +215,8 @@ def _score(
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     if suite.lexicon is not None and getattr(model, "word_beginnings", None) is not None and not quiet:
         click.echo(
-            "Verb forms of several sub-word pieces need a forward pass each in every context, which takes "
-            "long. To compare only verbs of one piece, add --model-args words=pieces",
+            "If a verb form has several sub-word pieces, it needs its own forward pass in every context. "
+            "This takes long. To compare only verbs of one piece, add --model-args words=pieces",
             err=True,
         )
     plan = replace(make_plan(read, suite, score, unknown), opened=opened)

@@ -79,15 +79,16 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
         columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
         if columns["unscored"].null_count:
             raise EvidenceError(
-                "the evidence has a column 'unscored', but the column does not name the first token of every "
-                "sentence"
+                "the evidence has a column 'unscored', but in this column the first word of some sentences "
+                "has no value"
             )
     last = pa.array(rows[words.starts + words.lengths - 1], pa.int64())
     for name in set(evidence.table.column_names) & set(AFTER_SENTENCES):
         columns[name] = evidence.table[name].take(last).combine_chunks()
         if columns[name].null_count:
             raise EvidenceError(
-                f"the evidence has a column {name!r}, but no list of numbers at the end of some sentences"
+                f"the evidence has a column {name!r}, but in this column the last word of some sentences has "
+                "no list of numbers"
             )
     return pa.table(columns)
 

@@ -192,7 +192,7 @@ def test_a_rule_holds_for_every_request_and_other_blocks_for_their_own():
         ("pattern { e: V [upos=VERB] }", "Write at this place -\\[label\\]-> or -->"),
         (
             "pattern { V [] } without corpus { X [] } same V.lemma",
-            "x:1:47: the node 'V' must be in the pattern and in each block of corpus.\n  Nodes: X",
+            "x:1:47: the node 'V' must be in the pattern and in each block after `corpus`.\n  Nodes: X",
         ),
         ("global { is_projective }", "x:1:1: global is a part"),
         ("rule r { pattern { V [] } }", "rewriting is a part"),

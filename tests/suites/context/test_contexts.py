@@ -193,7 +193,7 @@ def refusals(tmp_path_factory):
             1,
             "has sentences for contexts. But an item and its context must come from different cases.",
         ),
-        "few items": (bare, "same", 9, 1, "the case 'alone' has too few other items"),
+        "few items": (bare, "same", 9, 1, "the case 'alone' has too few items for a context of"),
         "shared": (shared, "same", 9, 1, "share the entry 'laugh' (verb)"),
         "negative": (WHOLE, "same", -1, 1, "--context-words -1: the number must be from 0"),
         "none each": (WHOLE, "same", 9, 0, "--contexts 0: the number must be from 1"),

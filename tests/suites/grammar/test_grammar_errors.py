@@ -53,7 +53,7 @@ TOO_MUCH = "printing this text takes too many steps, or the text is too long.\n 
         ("{{ chain[5] }}", "this text cannot be printed: tuple index out of range.\n  Check the kinds of"),
         ("{{ 1 / 0 }}", "this text cannot be printed: division by zero."),
         ("{{ verb | agree(said) }}", "'said' has no number.\n  Name a noun slot, or write 'sing' or 'plur'."),
-        ("{{ 'x' | agree(subject) }}", "'x' cannot be inflected.\n  Use agree and disagree only with"),
+        ("{{ 'x' | agree(subject) }}", "'x' cannot be inflected.\n  Use 'agree' and 'disagree' only with"),
         ("{{ verb + 1 }}", "'+' cannot combine 'laughs' and a number.\n  Join texts with '~'."),
         ("{{ [chain] }}", "a list cannot be printed."),
         ("{% for x in 'abc' %}{% endfor %}", "'abc' is not a list.\n  Loop over a repeated slot or over ran"),

@@ -161,7 +161,7 @@ def _read_wanted_block(reader: _Reader, pattern: Block) -> Block | InCorpus:
         for nodes in (pattern.nodes, block.nodes, *([per.nodes] if per else [])):
             if node not in nodes:
                 raise SuiteError(
-                    f"{at}: the node {node!r} must be in the pattern and in each block of corpus.\n"
+                    f"{at}: the node {node!r} must be in the pattern and in each block after `corpus`.\n"
                     f"  {suggest(node, nodes, 'Nodes')}"
                 )
     return InCorpus(block, per, share, tuple(same_features))
@@ -277,7 +277,7 @@ def _read_edge_comparison(reader: _Reader, block: Block, edge: str) -> None:
         return
     if match is not None:
         reader.at = match.start()
-        raise reader.wrong("a relation, or a named edge, such as f.label")
+        raise reader.wrong("a relation, such as nsubj, or the label of a named edge, such as f.label")
     accepts, labels = _read_values(reader, _relation)
     if is_equal and labels:
         block.values.append((RELATION, labels))

@@ -287,9 +287,9 @@ def _part(
 def _too_few(request: ContextRequest, case: Case, source: Source, row: int, n_rows: int) -> SuiteError:
     first = source.case.sentences[source.labels[0]][row].as_py()
     return SuiteError(
-        f"--context {request.source}: the case {case.name!r} has too few other items: "
-        f"{counted(n_rows, 'item')} without the words of {first!r}, which give fewer than {FEWEST} different "
-        "sentences.\n"
+        f"--context {request.source}: the case {case.name!r} has too few items for a context of {first!r}. "
+        f"The items that share no words with it ({counted(n_rows, 'item')}) have fewer than {FEWEST} "
+        "different sentences.\n"
         "  Choose other cases with --case, or write --context other."
     )
 

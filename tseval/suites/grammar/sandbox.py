@@ -315,7 +315,7 @@ def _word(value: object) -> Word:
     if not isinstance(value, Word):
         raise GrammarError(
             f"{_kind(value)} cannot be inflected.",
-            fix="Use agree and disagree only with words of the lexicon.",
+            fix="Use 'agree' and 'disagree' only with words of the lexicon.",
         )
     return value
 
