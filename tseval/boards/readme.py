@@ -273,11 +273,11 @@ def _results(
         yield from _ranks(table)
     if definition.beside is not None:
         if definition.beside not in bundled_boards():
-            suggestion = suggest(definition.beside, bundled_boards(), "Boards")
+            fix = suggest(definition.beside, bundled_boards(), "Boards")
             raise BoardError(
                 f"{name}: the key `beside` names {definition.beside!r}, but no leaderboard "
                 "that comes with tseval has this name.\n"
-                f"  {suggestion}"
+                f"  {fix}"
             )
         paper = read_board(BUNDLED_BOARDS / definition.beside)
         yield "## With the published models"
