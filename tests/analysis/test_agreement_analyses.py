@@ -215,7 +215,7 @@ def test_shares_are_of_these_counts_and_intervals_are_wilsons():
 
 
 def test_tables_of_other_sentences_are_refused():
-    with pytest.raises(SuiteError, match="no sentence with exactly the same words"):
+    with pytest.raises(SuiteError, match="no sentence has exactly the same words"):
         compare_examples(GOLD, PARSED.assign(sentence="x"))
 
 
@@ -249,7 +249,7 @@ def test_the_command_prints_both_tables_and_every_format(tables):
     ("gold", "parsed", "message"),
     [
         ("gold.tsv", "bare.tsv", "bare.tsv: the table has no column 'n_attractors'."),
-        ("gold.tsv", "other.tsv", "the two tables have no sentence with exactly the same words"),
+        ("gold.tsv", "other.tsv", "no sentence has exactly the same words in both tables"),
         ("gold.tsv", "none.tsv", "none.tsv: tseval cannot read this file"),
     ],
 )

@@ -290,7 +290,9 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     assert "tables/curves/srn.parquet: this file does not exist" in said
     pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert "not describe the training of the model srn ('seconds')." in said
+    assert "the files of the model srn do not have all facts about its training" in said
+    assert "that the page of the zoo shows ('seconds')." in said
+    assert "/entries/srn, then repeat the command" in said
     entry = published / "entries/srn/entry.yaml"
     entry.write_text(entry.read_text().replace("n_correct: ", "n_correct: 1", 1))
     page = (published / "README.md").read_bytes()

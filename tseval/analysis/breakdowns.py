@@ -135,7 +135,8 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
             "no sentence has exactly the same words in both tables, so tseval cannot compare the tables.\n"
             "  Parse the gold treebank itself, so that the parser keeps its words: tseval data parse "
             "TREEBANK.conllu -o FILE.conllu\n"
-            "  Then make the second table from this file: tseval data agreement FILE.conllu"
+            "  Then make the second table from this file: tseval data agreement FILE.conllu -o "
+            "TABLE.parquet"
         )
     gold, parsed = _marked(gold, parsed), _marked(parsed, gold)
     kinds = sorted({*gold["n_attractors"], *parsed["n_attractors"]})

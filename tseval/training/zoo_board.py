@@ -324,7 +324,7 @@ def _check_facts(target: Path, model: ZooModel) -> None:
         _facts(target, model)
     except (LookupError, TypeError, ValueError) as error:
         raise TrainingError(
-            f"{target}: the entry of the model {model.name} does not have all facts about its training that "
+            f"{target}: the files of the model {model.name} do not have all facts about its training that "
             f"the page of the zoo shows ({first_line(error)}).\n"
             f"  Remove the folder {target / ENTRY_FOLDERS / model.name}, then repeat the command."
         ) from None

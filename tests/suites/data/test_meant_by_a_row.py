@@ -514,7 +514,9 @@ def test_a_condition_at_the_end_of_an_item_is_read_by_its_suffix(tmp_path):
 def test_names_of_contexts_are_no_words_of_a_sentence(tmp_path):
     rows = "Context,Condition,Sentence\nframe1,R,he put on his boots .\nframe1,U,he put on his books .\n"
     with pytest.raises(
-        SuiteError, match=r"'Context' would be .* has names such as 'frame1'.*\n.*--columns item=Context"
+        SuiteError,
+        match=r"by its name, the column 'Context' has .* its first cell is 'frame1', .*\n"
+        r".*--columns item=Context",
     ):
         read(tmp_path / "a.csv", rows)
     (case,) = read(tmp_path / "a.csv", rows, "item=Context,better=R").cases
