@@ -155,19 +155,21 @@ def test_unigrams_may_be_counts_probabilities_or_logarithms(tmp_path, content):
     ("content", "said"),
     [
         ("word,count\na,1\n", "u.csv:2: tseval finds no tokens with counts in this table of unigrams"),
-        ("token,count\na,0\n", "u.csv:2: the column 'count' has '0', which is no count of a token.\n"
+        ("token,count\na,0\n", "u.csv:2: the column 'count' has '0', but this is not a valid count.\n"
          "  Write a number above 0."),
         ("token,count\na,x\n", "u.csv:2: the column 'count' has 'x'"),
-        ("token,logprob\na,0.5\n", "the column 'logprob' has '0.5', which is no logprob of a token.\n"
+        ("token,logprob\na,0.5\n", "the column 'logprob' has '0.5', but this is not a valid logprob.\n"
          "  Write a number at most 0."),
         ("token,logprob\na,nan\n", "u.csv:2: the column 'logprob' has 'nan'"),
-        ("token,probability\na,2\n", "'probability' has '2', which is no probability of a token.\n"
+        ("token,probability\na,2\n", "'probability' has '2', but this is not a valid probability.\n"
          "  Write a number above 0, at"),
         ("token,count\na,1\na,2\n", "u.csv:3: token 'a' appears twice."),
         ("token,count\n,1\n", "u.csv:2: the cell in the column 'token' is empty"),
         ("token,count\n", "u.csv: the table of unigrams has no rows"),
-        ("token,count\na,1e300\nb,1e-300\n", "u.csv: the count of the token 'b' is so small beside the sum"),
-        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of the token 'a' is so small beside the sum"),
+        ("token,count\na,1e300\nb,1e-300\n", "u.csv: the token 'b' has the count 1e-300, but the "
+         "sum of all counts is 1e+300. So the probability"),
+        ("token,count\na,1e308\nb,1e308\n", "u.csv: the token 'a' has the count 1e+308, but the "
+         "sum of all counts is inf. So the probability"),
     ],
 )  # fmt: skip
 def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):

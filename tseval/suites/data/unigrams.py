@@ -51,9 +51,9 @@ def read_unigrams(path: Path) -> Unigrams:
     shares = {token: value / total for token, value in values.items()}
     if zero_tokens := [token for token, share in shares.items() if not share]:
         raise SuiteError(
-            f"{path}: the count of the token {zero_tokens[0]!r} is so small beside the sum of all counts, "
-            f"{total:g}, that its probability becomes 0.\n"
-            "  Use counts of tokens in one text."
+            f"{path}: the token {zero_tokens[0]!r} has the count {values[zero_tokens[0]]:g}, but the sum "
+            f"of all counts is {total:g}. So the probability of this token is rounded to 0.\n"
+            "  Write how often each token occurs in the same text, such as 12."
         )
     return Unigrams({token: log(share) for token, share in shares.items()})
 
@@ -79,7 +79,7 @@ def _value(place: str, row: Mapping[str, object], name: str) -> float:
     if not isfinite(value) or not fine or isinstance(cell, bool):
         wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
         raise SuiteError(
-            f"{place}: the column {name!r} has {cell!r}, which is no {name} of a token.\n"
+            f"{place}: the column {name!r} has {cell!r}, but this is not a valid {name}.\n"
             f"  Write a number {wanted}."
         )
     return value
