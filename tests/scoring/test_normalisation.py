@@ -189,7 +189,8 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
                                                  "lstm: ")),
         ("--normalise alpha=0", "--normalise alpha=0: there is no normalisation with this name."),
         ("--normalise alpha=1.5", "--normalise alpha=1.5: there is no normalisation with this name."),
-        ("--normalise length", "Choose none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
+        ("--normalise length", ("Write one of these after --normalise: none, words, tokens, "
+                                 "characters, bytes, slor, penlp, alpha=A")),
         ("--normalise penlp --score mean", "--normalise penlp works for whole sentences, but the suite "
                                            "'pairs'"),
         ("--normalise penlp --score critical", "the suite 'pairs' is scored by 'critical'."),

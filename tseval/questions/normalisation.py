@@ -109,8 +109,8 @@ def _checked(by: str) -> str:
     if by not in NORMALISATIONS[:-1]:
         raise SuiteError(
             f"--normalise {by}: there is no normalisation with this name.\n"
-            f"  Choose none, words, {', '.join(NORMALISATIONS)}. A is a number above 0 and at most 1, such "
-            "as alpha=0.5."
+            f"  Write one of these after --normalise: none, words, {', '.join(NORMALISATIONS)}. In alpha=A, "
+            "write a number above 0 and at most 1, such as alpha=0.5."
         )
     return by
 
