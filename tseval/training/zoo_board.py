@@ -148,8 +148,7 @@ def _remove(folder: Path) -> None:
 
 
 _PUBLISH_FIX = (
-    "Publish to another folder: --publish FOLDER. Or leave out --extend, but then tseval removes all entries "
-    "of the leaderboard that this command does not publish."
+    "Publish to another folder, or leave out --extend: then tseval removes all entries of other models."
 )
 
 
