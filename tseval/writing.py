@@ -49,7 +49,7 @@ def without_boundaries(text: str) -> str:
 
 
 def without_context(text: str) -> str:
-    """Return a sentence without its context number; two sentences of a question are joined by ` | `."""
+    """Return a sentence without its context number; a bar separates the two sentences of a question."""
     return text.rpartition(IN_CONTEXT)[2].replace(OR_SECOND, " | ")
 
 
