@@ -147,7 +147,7 @@ OF_PAIRS = {
     "pieces that are missing":
         (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should have a number"),
     **{f"a word is seen with nothing around it: {seen!r}":
-       (of_column("seen", seen, None, pa.string()), "whole", "not one word")
+       (of_column("seen", seen, None, pa.string()), "whole", "not exactly one word")
        for seen in (" the", "the ", "the\u00a0", "the\x1f")},
     "a column that evidence does not have":
         (of_column("more", "x", "x", pa.string()), "whole", "it has the columns logprob, seen, more"),

@@ -417,8 +417,9 @@ def test_a_controller_without_agreement_in_the_request_is_warned_of(tmp_path):
     request = "--request", "pattern { V [upos=VERB]; V -[nsubj]-> S }", "--change", "V.Number", "--lenient"
     done = succeed("data", "pairs", GERMAN_TREES, *request, "--controller", "S", "-o", "x.tsv", cwd=tmp_path)
     assert (
-        "Warning: the request does not have V.Number = S.Number, so tseval takes S for a word" in done.stderr
-    )
+        "Warning: the request does not have V.Number = S.Number, so tseval assumes that S governs V, just as a "
+        "preposition governs the case of its noun. If V agrees with S, add V.Number = S.Number to the pattern."
+    ) in done.stderr
 
 
 def test_the_list_has_matches_and_reasons(tmp_path):
