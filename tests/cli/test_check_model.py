@@ -34,8 +34,8 @@ def test_sentences_come_from_a_file(tmp_path):
     own = open_own("classifier number", tmp_path)
     assert (
         "The model cannot read tseval's own test sentences. Write sentences that the model can read to a "
-        "text file, one sentence a line, and add --sentences FILE. In Python, call check_model(model, sentences)."
-        in refuse("check-model", tmp_path / "own.pt").stderr
+        "text file, one sentence a line, and add --sentences FILE. In Python, call "
+        "check_model(model, sentences)." in refuse("check-model", tmp_path / "own.pt").stderr
     )
     (tmp_path / "labelled.txt").write_text("\n".join(own.sentences[:80]) + "\n\n", "utf-8")
     succeed("check-model", tmp_path / "own.pt", "--sentences", tmp_path / "labelled.txt")
