@@ -1,4 +1,4 @@
-"""Downloads end at their deadline whatever a server sends, and contact no private address by default."""
+"""Downloads end at their deadline for all answers of a server, and contact no private address by default."""
 
 import io
 import socket

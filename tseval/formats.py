@@ -258,7 +258,7 @@ def numbered_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield every line of a text with its number, from 1, and without its line end, reading block by block.
 
-    A file that begins with a byte order mark of UTF-16 is read as UTF-16, whatever `encoding` is. `limit`
+    A file that begins with a byte order mark of UTF-16 is read as UTF-16 for every `encoding`. `limit`
     names the limit on bytes; with `rows`, the number of lines is limited too.
     """
     bounds, number = limits(), 0

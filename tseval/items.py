@@ -93,7 +93,7 @@ class Case:
         sentences: One string column per label, in label order, (items, labels).
         features: One column per feature, (items, features).
         entries: One column per lexical factor, that is, a place of the sentence whose word varies. The value
-            is the lexicon entry of the item there, in whatever form, or null. Items that share an entry are
+            is the lexicon entry of the item there, in any form, or null. Items that share an entry are
             not independent. (items, factors), dictionary-encoded (`as_entries`).
     """
 

@@ -1,4 +1,4 @@
-"""Numbers have the precision of the weights' own type, whatever torch settings are active."""
+"""Numbers have the precision of the weights' own type with all settings of torch."""
 
 from contextlib import contextmanager
 from functools import cache

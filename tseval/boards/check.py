@@ -92,7 +92,7 @@ def verify_entry(
 
 @without_cache()
 def record_check(folder: Path, verification: Verification, by: str) -> None:
-    """Record in a board's `checks.yaml` which levels of an entry were verified, and by whom."""
+    """Record in a board's `checks.yaml` which levels of an entry were verified, and who verified them."""
     board = folder.resolve().parents[1]
     assert verification.level is not None
     check = Checked(verification.level, by, today())

@@ -53,7 +53,7 @@ _MOST_READ = 1 << 16  # bytes of one file
 def names_in_time(names: Iterable[str]) -> set[str]:
     """Return the names that are available within COMPLETION_SECONDS; errors are ignored.
 
-    The folder may contain anything, such as a pipe in place of a grammar, or a million files.
+    The folder may contain anything, such as a pipe instead of a grammar, or a million files.
     """
     from threading import Thread
 

@@ -178,7 +178,7 @@ def _differences(
     of_suites = by_suite([*references, *runs])
     blocks = {}
     for suite, members in of_suites.items():
-        # The reference run is put first, so that its group is first, whatever the names of the models. On
+        # The reference run is put first, so that its group is first for all names of models. On
         # another suite, it is the run of the same model. If there are several, their folder name decides.
         members.sort(
             key=lambda run: (

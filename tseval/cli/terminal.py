@@ -53,7 +53,7 @@ def _spelt(code: int) -> str:
 class Stream(io.TextIOWrapper):
     """Standard output or error, for any text.
 
-    A file or a pipe gets UTF-8, whatever the system's encoding is, because programs read it again. If a
+    A file or a pipe always gets UTF-8, with any encoding of the system, because programs read it again. If a
     terminal cannot show a letter, it gets the nearest one.
     """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _BUNDLED = "bundled:"
-# Endings of files that are models, whatever they contain.
+# Endings of files that are models, with any content.
 _MODEL_ENDINGS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
 
 

@@ -102,7 +102,7 @@ class TorchFile:
     """An object in a file."""
 
     form: str  # `old`, `zip`, or `safetensors`, whose tensors are read already
-    value: object  # the saved object, with records in place of objects that unpickling would create by calls
+    value: object  # the saved object, with records instead of objects that unpickling would create by calls
     names: frozenset[str]  # classes and functions in it, without those that it may call
     numbers: Callable[[Storage], Tensor]  # returns all numbers of a storage, one-dimensional
     size: int  # of the file, in bytes

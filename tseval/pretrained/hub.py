@@ -25,7 +25,7 @@ def _answers() -> bool:
         try:
             get_session().head(constants.ENDPOINT, timeout=ANSWER_SECONDS)
             answered.append(True)
-        except Exception:  # the hub cannot be reached, for whatever reason
+        except Exception:  # the hub cannot be reached, for any reason
             return
 
     thread = Thread(target=ask, daemon=True)

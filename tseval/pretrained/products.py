@@ -41,7 +41,7 @@ class ModelProducts:
         return self._matrix
 
     def rerouted(self, whole: bool) -> AbstractContextManager[object]:
-        """Compute all products in a with block in this way, whatever the model's modules are.
+        """Compute all products in a with block in this way, for all kinds of modules.
 
         `whole` means that the model runs with its output layer. A GPU computes other products as usual.
         """

@@ -78,5 +78,5 @@ class Rerouted(TorchFunctionMode):
 
 
 def fast_products(device: torch.device) -> AbstractContextManager[object]:
-    """Make `linear` compute all products of a model on a CPU, whatever its modules are."""
+    """Make `linear` compute all products of a model on a CPU, for all kinds of modules."""
     return Rerouted(linear) if HAS_ONEDNN and device.type == "cpu" else nullcontext()

@@ -208,7 +208,7 @@ def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
         load_suite(path, columns={"encoding": "latin-99"})
 
 
-# Prefixes stay prefixes, whatever other options a table has.
+# Prefixes stay prefixes with all other options of a table.
 PREFIXED = "prefix,good,bad,topic\nthe author,laughs .,laugh .,single\nthe authors,laugh .,laughs .,plural\n"
 
 

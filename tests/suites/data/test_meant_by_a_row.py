@@ -237,7 +237,7 @@ def test_probabilities_of_words_in_a_cell_are_added(tmp_path, model, bits):
     found = effects(model, suite)
     assert [effect for effect, _ in found] == pytest.approx(expected, abs=2e-4)
     verdicts = evaluate(model, suite).verdicts
-    # In the fourth, both sides have the same terms, whatever the model knows.
+    # In the fourth, both sides have the same terms for every model.
     assert verdicts["undecidable"].tolist() == [False, False, False, True, False]
     assert [right for _, right in found] == [effect > 0 and at != 3 for at, effect in enumerate(expected)]
     unlike = {effect > 0 for effect in expected[:3]}

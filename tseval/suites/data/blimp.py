@@ -50,7 +50,7 @@ BLIMP_FIELDS = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "
 
 
 def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
-    """Read paradigms in the order of their names and pair numbers, whatever file each pair is in."""
+    """Read paradigms in the order of their names and pair numbers. A pair may be in any file."""
     records = [placed for path in paths for placed in read_jsonl(path)]
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:

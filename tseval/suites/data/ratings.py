@@ -113,7 +113,7 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     if (chosen := reading.options.get("contradictions", DROP)) != DROP:
         raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
-    n_missing: dict[str, int] = {}  # texts in place of a rating, with their counts
+    n_missing: dict[str, int] = {}  # texts instead of a rating, with their counts
     n_single = 0  # missing ratings of sentences that have other ratings
     for file, stem in reading.files.items():
         for place, record in _records(file, reading):

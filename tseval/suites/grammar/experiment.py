@@ -97,7 +97,7 @@ def _check(
     regions: Sequence[str],
     metric: Metric,
 ) -> None:
-    """Refuse a prediction that cannot be evaluated, whatever the sentences are."""
+    """Refuse a prediction that cannot be evaluated for any sentences."""
     where = ("predictions", name)
     if name == ALL_PREDICTIONS or not name.strip():
         raise document.error(f"a prediction cannot be called {name!r}.", *where, fix="Choose another name.")
